@@ -1,13 +1,14 @@
-"""Writes docs/conformance.md and docs/conformance-failures.md from results of other projects' test suites.
+"""Writes docs/conformance/README.md and failures.md from results of other projects' test suites.
 
 The repository does not include these suites.
 
-    scripts/conformance.py                                        write the page again from docs/conformance.json
-    scripts/conformance.py alternator:prejoin=results.xml …       read results first: SUITE:SERVER=FILE
+    scripts/conformance.py                                     write the pages again from docs/conformance/results.json
+    scripts/conformance.py alternator:prejoin=results.xml …    read results first: SUITE:SERVER=FILE
 
 A file is JUnit XML (pytest), or the JSON of vitest or mocha. Several files of one suite and server are added
-up. The counts, and the names of the tests that prejoin fails, are kept in docs/conformance.json. Why a test fails is
-written by hand in docs/conformance.toml, with a pattern of names; a failure without a reason is an error.
+up. The counts, and the names of the tests that prejoin fails, are kept in docs/conformance/results.json. Why a test
+fails is written by hand in docs/conformance/reasons.toml, with a pattern of names; a failure without a reason is an
+error.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-DOCS = Path(__file__).parent.parent / "docs"
+PAGES = Path(__file__).parent.parent / "docs" / "conformance"
 OURS = "prejoin"
 SERVERS = {OURS: "prejoin", "local": "DynamoDB Local", "dynoxide": "dynoxide"}
 NOT_RUN = "–"
@@ -129,16 +130,17 @@ def _summary(kept: dict[str, Any], reasons: dict[str, Any]) -> list[str]:
 
 
 def main(arguments: list[str]) -> None:
-    data = DOCS / "conformance.json"
+    data = PAGES / "results.json"
     kept: dict[str, Any] = json.loads(data.read_text()) if data.exists() else {}
     take_in(kept, arguments)
-    reasons = tomllib.loads((DOCS / "conformance.toml").read_text())
+    reasons = tomllib.loads((PAGES / "reasons.toml").read_text())
     explained, unexplained = explain(kept, reasons)
     if unexplained:
-        sys.exit("\n".join([*unexplained, f"{len(unexplained)} failures have no reason in docs/conformance.toml"]))
+        summary = f"{len(unexplained)} failures have no reason in docs/conformance/reasons.toml"
+        sys.exit("\n".join([*unexplained, summary]))
     data.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
-    (DOCS / "conformance.md").write_text(render(kept, reasons, explained))
-    (DOCS / "conformance-failures.md").write_text(render_failures(reasons, explained))
+    (PAGES / "README.md").write_text(render(kept, reasons, explained))
+    (PAGES / "failures.md").write_text(render_failures(reasons, explained))
 
 
 if __name__ == "__main__":

@@ -14,12 +14,9 @@ from pathlib import Path
 
 import pytest
 
-import prejoin.design.explain.alternatives
 import prejoin.design.explain.patterns
-import prejoin.design.explain.relaxations
-import prejoin.design.explain.simplifications
-import prejoin.design.frontier
-import prejoin.design.tables.comparison
+import prejoin.design.whatif.attempt
+import prejoin.design.whatif.comparison
 import prejoin.migrate.evolve.move_design
 import prejoin.pipeline.build.build_design
 import prejoin.pipeline.demonstration
@@ -37,12 +34,9 @@ from prejoin.workload.model import Workload
 from tests.conftest import SHARED
 
 USERS = (
-    prejoin.design.explain.alternatives,
     prejoin.design.explain.patterns,
-    prejoin.design.explain.relaxations,
-    prejoin.design.explain.simplifications,
-    prejoin.design.frontier,
-    prejoin.design.tables.comparison,
+    prejoin.design.whatif.attempt,
+    prejoin.design.whatif.comparison,
     prejoin.migrate.evolve.move_design,
     prejoin.pipeline.build.build_design,
     prejoin.pipeline.demonstration,
@@ -80,11 +74,14 @@ _SOLVED: dict[str, Solved] = {}
 
 
 def _shared(key: str, work: Callable[[Callable[[str], None]], Solution]) -> Solved:
-    """What another process of this run has found, or what the work gives."""
+    """What another process of this run has found, or what the work gives. A script is no run of tests: it shares nothing."""
+    if SHARED not in os.environ:
+        progress: list[str] = []
+        return work(progress.append), progress
     folder = Path(os.environ[SHARED])
     path = folder / f"{sha256(key.encode()).hexdigest()}.solution"
     if not path.exists():
-        progress: list[str] = []
+        progress = []
         solved = work(progress.append), progress
         new = folder / f"{os.getpid()}.new"
         new.write_bytes(pickle.dumps(solved))

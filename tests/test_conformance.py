@@ -1,4 +1,4 @@
-"""docs/conformance.md is generated from data, and every failure has a reason."""
+"""docs/conformance/README.md is generated from data, and every failure has a reason."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ conformance = _script()
 
 
 def test_pages_are_up_to_date() -> None:
-    kept = json.loads((ROOT / "docs" / "conformance.json").read_text())
-    reasons = tomllib.loads((ROOT / "docs" / "conformance.toml").read_text())
+    kept = json.loads((ROOT / "docs" / "conformance" / "results.json").read_text())
+    reasons = tomllib.loads((ROOT / "docs" / "conformance" / "reasons.toml").read_text())
     explained, unexplained = conformance.explain(kept, reasons)
     assert unexplained == []
-    assert (ROOT / "docs" / "conformance.md").read_text() == conformance.render(kept, reasons, explained)
-    listed = (ROOT / "docs" / "conformance-failures.md").read_text()
+    assert (ROOT / "docs" / "conformance" / "README.md").read_text() == conformance.render(kept, reasons, explained)
+    listed = (ROOT / "docs" / "conformance" / "failures.md").read_text()
     assert listed == conformance.render_failures(reasons, explained)
     assert all(f"- `{test}`" in listed for suite in kept.values() for test in suite["failures"])
     assert kept["public"]["prejoin"]["passed"] >= 597

@@ -10,6 +10,7 @@ import msgspec
 from corpus.references import Shape, find_references, looks_generated
 from corpus.source import Fields, in_words, own_titles
 from prejoin.types import STRING, Kind, Type
+from prejoin.workload.document.columns import known_names
 from prejoin.workload.document.tables import ENTITY_LABELS
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.quantities import read_cardinality
@@ -168,7 +169,7 @@ class _Draft:
             singleton=bool(fields.flag("singleton")),
             size=fields.whole("size_bytes"),
             retention=self._retention(),
-            verbatim={**verbatim, **own_titles(self.fields.rest(), ENTITY_LABELS, verbatim)},
+            verbatim={**verbatim, **own_titles(self.fields.rest(), known_names(ENTITY_LABELS), verbatim)},
         )
 
     def _retention(self) -> int | None:

@@ -30,8 +30,9 @@ from prejoin.design.model import (
     Slot,
 )
 from prejoin.keys import fields_of
+from prejoin.keys.planner.placeholders import SortCondition
 from prejoin.keys.template.natural import tag_of
-from prejoin.workload.model import Entity, Workload
+from prejoin.workload.model import Entity, Input, Workload
 
 EXPERT = "expert.yaml"
 _VALUE_FORMATS: Mapping[str, Mapping[str, str]] = {
@@ -224,7 +225,7 @@ def _operations(
             # Without a direction in the file, the key's order is used.
             turned = any(",desc" in text for i in items for f in i.facets if f.slot == slot for text in f.sk)
             reverse = (read.sort[0].direction == "DESC") != turned
-        filters = (one.words("filter"),) if one.words("filter") else ()
+        filters = ((Input(one.words("filter"), filter=True),),) if one.words("filter") else ()
         requests = [
             Request(call, slot, read.entities, sk=_begins(key), shards=shards, reverse=reverse, filters=filters)
         ]
@@ -233,10 +234,10 @@ def _operations(
         yield Operation(id_, tuple(requests))
 
 
-def _begins(key: str) -> str:
+def _begins(key: str) -> SortCondition | None:
     """The prefix of the sort key, if the file has one."""
     found = re.search(r"begins_with\s*\(?([^\s,)]*[A-Z#{][^\s,)]*)", key)
-    return f"begins_with {found[1]}" if found else ""
+    return SortCondition("begins_with", found[1]) if found else None
 
 
 def _rewriting(workload: Workload, id_: str, items: tuple[Item, ...]) -> Request:
@@ -245,12 +246,9 @@ def _rewriting(workload: Workload, id_: str, items: tuple[Item, ...]) -> Request
         raise CorpusError(f"{id_}: there is no such pattern")
     first, *others = pattern.entities
     actions = [
-        ItemAction(did, f"{i.entity}/{i.copy}" if i.copy else i.entity, *_key(i))
-        for i in items
-        if i.entity == first
-        for did in (Did.DELETE, Did.PUT)
+        ItemAction(did, i.item_name, *_key(i)) for i in items if i.entity == first for did in (Did.DELETE, Did.PUT)
     ]
-    actions += [ItemAction(Did.UPDATE, i.entity, *_key(i)) for i in items if i.entity in others and not i.copy]
+    actions += [ItemAction(Did.UPDATE, i.item_name, *_key(i)) for i in items if i.entity in others and not i.copy]
     return Request(Call.TRANSACT_WRITE, entities=pattern.entities, actions=tuple(actions))
 
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import msgspec
 
 from corpus.source import Fields, in_words, own_titles
-from prejoin.workload.document.tables import NAME, READS, WRITES
+from prejoin.workload.document.columns import known_names
+from prejoin.workload.document.tables import READS, WRITES
 from prejoin.workload.grammar.inputs import read_inputs
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.quantities import read_rate
@@ -104,7 +105,7 @@ def own_columns(fields: Fields, columns: dict[str, str]) -> dict[str, str]:
     """The extra columns of the document for this source, with fields that are not known."""
     columns = {"Stated": fields.words("stated"), **columns}
     found = {name: text for name, text in columns.items() if text}
-    return {**found, **own_titles(fields.rest(), (*READS, *WRITES, NAME), found)}
+    return {**found, **own_titles(fields.rest(), known_names([*READS.columns, *WRITES.columns]), found)}
 
 
 # --- Inputs -----------------------------------------------------------------------------------------------------------

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable, Mapping
+from collections.abc import Container, Hashable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
 import yaml
 
-from prejoin.workload.document.tables import KnownNames
+from prejoin.workload.document.columns import KnownNames
 
 MOST_BYTES = 2_000_000
 _NOTHING = frozenset({"", "-", "–", "—", "n/a", "none"})
@@ -132,13 +132,12 @@ def in_words(value: object) -> str:
     return "" if text.lower() in _NOTHING else text
 
 
-def own_titles(rest: Mapping[str, str], known: Iterable[str], taken: Container[str]) -> dict[str, str]:
+def own_titles(rest: Mapping[str, str], names: KnownNames, taken: Container[str]) -> dict[str, str]:
     """Titles for extra labels or columns that cannot be mistaken for known ones.
 
-    >>> own_titles({"Sizes": "large"}, ("Size",), ())
+    >>> own_titles({"Sizes": "large"}, KnownNames({"Size": ()}), ())
     {'Sizes in words': 'large'}
     """
-    names = KnownNames(known)
     found: dict[str, str] = {}
     for title, text in rest.items():
         while title in taken or title in found or names.find(title) or names.near(title):

@@ -41,7 +41,7 @@ from prejoin._exports import HOMES
 from prejoin._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from prejoin.design.frontier import FrontierPoint as FrontierPoint
+    from prejoin.design.whatif.frontier import FrontierPoint as FrontierPoint
     from prejoin.diagnostics import Diagnostic as Diagnostic
     from prejoin.diagnostics import Severity as Severity
     from prejoin.engine import Durability as Durability
@@ -97,7 +97,7 @@ if TYPE_CHECKING:
     from prejoin.migrate.shadow import ShadowReads as ShadowReads
     from prejoin.migrate.status import MigrationStatus as MigrationStatus
     from prejoin.migrate.status import migration_status as migration_status
-    from prejoin.migrate.verify.patterns import PatternComparison as PatternComparison
+    from prejoin.migrate.verify.sides import PatternComparison as PatternComparison
     from prejoin.migrate.verify.verify import EntityComparison as EntityComparison
     from prejoin.migrate.verify.verify import VerifyResult as VerifyResult
     from prejoin.migrate.verify.verify import verify_table as verify_table

@@ -82,7 +82,7 @@ _NAMES = {
         "ContradictionError DesignRequest DesignResult design_table prove_design why with_alternatives without"
     ),
     "prejoin.pipeline.design.frontier": "design_frontier frontier_svg",
-    "prejoin.design.frontier": "FrontierPoint",
+    "prejoin.design.whatif.frontier": "FrontierPoint",
     "prejoin.pipeline.design.design_file": "DesignFile read_design",
     "prejoin.pipeline.design.design_document": "design_target write_design",
     "prejoin.pipeline.build.build": "build_project",
@@ -103,7 +103,7 @@ _NAMES = {
     "prejoin.migrate.outbox": "NotRecordedError outbox_table record_changes record_rows",
     "prejoin.migrate.follow.follow": "FollowResult follow_table",
     "prejoin.migrate.verify.verify": "EntityComparison VerifyResult verify_table",
-    "prejoin.migrate.verify.patterns": "PatternComparison",
+    "prejoin.migrate.verify.sides": "PatternComparison",
     "prejoin.migrate.cutover": "Cutover CutoverEntity CutoverResult cut_over",
     "prejoin.migrate.rollback": "RollbackResult roll_back",
     "prejoin.migrate.shadow": "ShadowCounts ShadowDifference ShadowReads",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from prejoin.cli.run import run
-from prejoin.cli.text.tables import fitted
+from prejoin.cli.text.tables import fit_columns
 
 BY_HAND = Path(__file__).parents[1] / "designs"
 SHOP = Path(__file__).parents[2] / "examples" / "shop"
@@ -111,10 +111,10 @@ def test_rows_are_cut_to_the_width_of_the_terminal() -> None:
     header = ("Pattern", "", "Key")
     rows = [("AP-001", "d" * 40, "k" * 60), ("AP-002", "d", "k")]
     for width in (30, 50, 80):
-        cut = fitted(header, rows, width, ((2, 10), (1, 10)))
+        cut = fit_columns(header, rows, width, ((2, 10), (1, 10)))
         assert max(len("  ".join(row)) for row in cut) <= max(width, 33)
         assert cut[1] == rows[1]
-    assert fitted(header, rows, None, ((2, 10), (1, 10))) == rows
+    assert fit_columns(header, rows, None, ((2, 10), (1, 10))) == rows
 
 
 def test_buckets_and_shards_are_one_query(capsys: pytest.CaptureFixture[str]) -> None:

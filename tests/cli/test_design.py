@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -14,12 +15,14 @@ from prejoin.cli.commands.schema import envelope_schema
 from prejoin.design.cost.objective import complexity
 from prejoin.design.files import read_design_file
 from prejoin.design.solver.program.integer_program import IntegerProgram, OutOfTimeError, TimeLimit
-from prejoin.design.solver.solve import solve
+from prejoin.design.solver.solve import Solution, solve
 from prejoin.diagnostics import has_errors
+from prejoin.pipeline.design import design_table
 from prejoin.workload.files import read_file
-from prejoin.workload.model import AtMost
+from prejoin.workload.model import AtMost, Workload
 from tests.cli.conftest import Prejoin
 from tests.cli.terminal import Terminal
+from tests.solutions import USERS
 
 TEAMS = Path(__file__).parents[2] / "examples" / "teams" / "access-patterns.md"
 
@@ -214,6 +217,37 @@ def test_questions_are_answered_and_nothing_is_written(prejoin: Prejoin, teams: 
     assert "the table: at most 1 GSI" in ran.out
     assert prejoin("design", "--no-proof", "--explain").out.startswith("The table\n=========\n")
     assert not designed(teams.parent).exists()
+
+
+@pytest.mark.parametrize("question", [("--explain",), ("--why", "Assignment"), ("--drop", "AP-003")])
+def test_questions_say_whether_the_proof_ran(prejoin: Prejoin, teams: Path, question: tuple[str, ...]) -> None:
+    ran = prejoin("design", "--no-proof", *question)
+    assert "Not proven: `--no-proof` was given." in ran.err
+    if question[0] == "--why":
+        assert "Proven: 11 patterns run " in prejoin("design", *question).err
+
+
+@pytest.mark.parametrize(
+    ("question", "most"), [(("--explain",), None), (("--why", "Assignment"), None), (("--why", "AP-003"), 1)]
+)
+def test_questions_solve_nothing_twice_and_nothing_that_they_do_not_show(
+    prejoin: Prejoin, teams: Path, monkeypatch: pytest.MonkeyPatch, question: tuple[str, ...], most: int | None
+) -> None:
+    solved: list[str] = []
+    remembered = design_table.solve  # by all tests of this run
+
+    def counted(workload: Workload, *more: Any, **options: Any) -> Solution:
+        solved.append(repr(workload))
+        return remembered(workload, *more, **options)
+
+    for module in USERS:
+        monkeypatch.setattr(module, "solve", counted)
+    assert prejoin("design", "--no-proof").status == 0
+    of_design = len(solved)
+    solved.clear()
+    assert prejoin("design", "--no-proof", *question).status == 0
+    assert len(set(solved)) == len(solved) < of_design
+    assert most is None or len(solved) == most  # the explanation of a pattern has no alternatives
 
 
 @pytest.mark.parametrize(
@@ -515,6 +549,6 @@ def test_bound_of_a_design_cut_short_holds(teams: Path) -> None:
         limit = Counting(1000)
         found = solve(workload, limit=limit)
         assert found.chosen.least <= best <= complexity(workload, found.design) or found.chosen.unserved
-        assert found.chosen.ended is not limit.struck
+        assert found.chosen.is_complete is not limit.struck
         seen.add(limit.struck)
     assert True in seen

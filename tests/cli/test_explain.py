@@ -42,6 +42,7 @@ def test_codes_in_tests_exist() -> None:
     named = {
         code
         for path in TESTS.rglob("test_*.py")
+        if path.name != "test_add_a_construct.py"  # it adds a code to a copy
         for code in re.findall(r"\bPJ\d{3}\b", path.read_text(encoding="utf-8"))
     }
     assert len(named) > 100

@@ -403,5 +403,5 @@ def test_design_older_than_the_tenant_line_is_refused(prejoin: Prejoin, here: Pa
     shutil.copy(TENANTS, here / "access-patterns.md")
     ran = prejoin("query", "AP-031")
     assert ran.status == 1
-    assert "PJ031: AP-031 is not served: the keys of Member" in ran.err
-    assert "`prejoin design access-patterns.md`" in ran.err
+    assert "PJ500: no table can be made from the design: Member in table" in ran.err
+    assert "`prejoin design` shows one that works" in ran.err

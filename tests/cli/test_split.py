@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Prejoin
-from tests.design.test_tables import BANK
+from tests.design.whatif.test_tables import BANK
 
 NEED = "Visit needs its own authorisation"
 

@@ -302,4 +302,4 @@ def test_move_between_two_values_is_proven_and_its_generated_test_passes(prejoin
     ran = prejoin("build", "--yes")
     assert ran.status == 0, ran.err
     assert "3 of 3 patterns served and proven" in ran.out
-    assert "test: 3 tests passed" in ran.err
+    assert "test: 6 tests passed" in ran.err

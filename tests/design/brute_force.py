@@ -39,7 +39,7 @@ from prejoin.design.solver.placement import BASE, OWN, CollectionPlace, Placemen
 from prejoin.design.solver.search import problem_of
 from prejoin.workload.lookup import changes
 from prejoin.workload.model import Entity, FixedKey, Op, Read, Verb, Workload
-from prejoin.workload.targets import known
+from prejoin.workload.program.resolved_write import resolve_write
 
 MOST_INDEXES = 6
 TRIED = 60
@@ -182,10 +182,10 @@ class _Entity:
         self.shared = [read for read in workload.reads if len(read.entities) > 1 and entity.name in read.entities]
         self.asked = {read.id: _asked(workload, entity, read) for read in (*reads, *self.shared)}
         self.changed = {
-            write.id: known(workload, write, action)
+            write.id: step.known
             for write in writes
-            for action in write.actions
-            if action.verb is not Verb.CREATE
+            for step in resolve_write(workload, write).steps
+            if step.verb is not Verb.CREATE
         }
         self.asked |= {id_: Asked(names, names, ()) for id_, names in self.changed.items()}
         self.known: dict[tuple[int, frozenset[CollectionPlace]], tuple[Placement, ...] | None] = {}
@@ -317,13 +317,13 @@ class _Entity:
         """Whether the planner finds items with this key in the place, beside those of the other entities."""
 
         def key_of(entity: Entity) -> Candidate:
-            pk, rest = ([ask.attribute(entity.name, name) for name in names] for names in (way.names, way.rest))
+            pk, rest = ([ask.attribute(entity.name, name) for name in names] for names in (way.names, way.prefix))
             sk = [*rest, *(a.name for a in entity.id if a.name not in (*pk, *rest))]
             return Candidate(entity.name, tuple(pk), tuple(map(SortAttribute, sk)), type_position=len(rest), whole=True)
 
         ask = ask_of(read, self.full)
         usual = key_of(self.entity)
-        if {*usual.pk} != {*candidate.pk} or usual.sk[: len(way.rest)] != candidate.sk[: len(way.rest)]:
+        if {*usual.pk} != {*candidate.pk} or usual.sk[: len(way.prefix)] != candidate.sk[: len(way.prefix)]:
             return False
         keys = {e.name: key_of(e) for e in self.full.entities if e.name in read.entities} | {
             self.entity.name: candidate

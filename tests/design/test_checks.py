@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 
 import pytest
 from tests.shop import shop_design, shop_workload
 from tests.solutions import solve
 
-from prejoin.design import codes
+from prejoin.design import codes, files
 from prejoin.design.checks import check_design, fit
 from prejoin.design.checks.fit import FitVerdict
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.diagnostics import Diagnostic, Severity, Span
-from prejoin.workload.data_tree import convert_tree, read_tree
+from prejoin.workload.data_tree import read_tree
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Workload
 
@@ -558,8 +559,7 @@ def workload_of(edits: Edits = ()) -> Workload:
 @cache
 def design_of(edits: Edits = ()) -> Design:
     tree, spans = read_tree(edited(KEYS, edits), "yaml")
-    design: Design = convert_tree(tree, spans, Design)
-    return design
+    return files.design_of(tree, spans)
 
 
 def told(document: Edits, keys: Edits) -> list[Diagnostic]:
@@ -670,3 +670,63 @@ def test_a_pattern_that_does_not_fit_says_what_to_use_instead() -> None:
     (found,) = fit(workload_of((("| sign in | email |", "| full-text search | email |"),))).elsewhere
     assert (found.pattern, found.code) == ("AP-002", codes.SEARCH)
     assert "OpenSearch" in found.use
+
+
+TASKS = """\
+# Tasks
+
+## Entities
+
+### Task
+
+- **Attributes**:
+  - `taskId` (ulid, generated)
+  - `teamId` (string, immutable)
+  - `state` (OPEN | DONE, immutable)
+- **Cardinality**: ~10K total
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Description | Input Parameters | Result | Sort | Paginated |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Task | tasks | teamId, state? | Collection | - | Yes (20) |
+"""
+OF_TEAM = {"slot": "gsi1", "pk": ["TEAM#{teamId}"], "sk": ["{taskId}"]}
+OF_STATE = {"slot": "gsi2", "pk": ["TEAM#{teamId}#{state}"], "sk": ["{taskId}"]}
+
+
+def tasks_design(*facets: object) -> tuple[Workload, Design]:
+    workload = read_text(TASKS, "md").workload
+    names = {facet["slot"] for facet in facets if isinstance(facet, dict)}
+    indexes = [{"name": f"gsi{n}", "pk": [{"name": f"gsi{n}pk"}], "sk": [{"name": f"gsi{n}sk"}]} for n in (1, 2)]
+    tree = {
+        "table": "tasks",
+        "slots": [{"name": "table", "pk": [{"name": "pk"}], "sk": [{"name": "sk"}]}]
+        + [index for index in indexes if index["name"] in names],
+        "items": [
+            {
+                "entity": "Task",
+                "tag": "Task",
+                "facets": [{"slot": "table", "pk": ["TASK#{taskId}"], "sk": ["TASK"]}, *facets],
+            }
+        ],
+    }
+    reading = files.read_design_text(json.dumps(tree), workload, "json")
+    assert reading.diagnostics == ()
+    return workload, map_patterns(reading.design, workload)
+
+
+def test_an_index_that_serves_a_read_without_its_optional_input_is_needed() -> None:
+    """The read has to work without the state, so that it uses the other index always."""
+    workload, design = tasks_design(OF_TEAM, OF_STATE)
+    assert [request.slot for request in design.operations[0].requests] == ["gsi1"]
+    unused = [d.about for d in check_design(design, workload) if d.code == codes.UNUSED_INDEX.id]
+    assert unused == ["gsi2"]
+
+
+def test_a_key_that_needs_an_optional_input_serves_no_read() -> None:
+    workload, design = tasks_design(OF_STATE)
+    assert design.operations[0].problem == "no key serves Task by teamId"
+    assert codes.NOT_SERVED.id in {d.code for d in check_design(design, workload)}

@@ -19,6 +19,7 @@ from prejoin.design.explain.explanation import claim
 from prejoin.design.model import Design
 from prejoin.design.solver.program.integer_program import InfeasibleError
 from prejoin.design.solver.solve import Solution
+from prejoin.design.whatif.attempt import WhatIf
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.model import AtMost, Decision, FixedKey, Pin, Under, Workload
 
@@ -217,7 +218,7 @@ def test_infeasible_alternative_does_not_name_missing_decisions() -> None:
     for path in DOCUMENTS[::9]:
         workload = read_file(path).workload
         solution = solve(workload)
-        told = add_alternatives(workload, solution, explain(workload, solution), most=4)
+        told = add_alternatives(WhatIf(workload, solution), explain(workload, solution), most=4)
         every = [*told.alternatives, *(a for about in (*told.entities, *told.copies) for a in about.alternatives)]
         if not workload.decisions:
             assert not [one.text for one in every if "decide" in one.text]

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tests.design.claims import false_claims
 from tests.solutions import solve
 
 from prejoin import Embedded
 from prejoin.design import codes
 from prejoin.design.checks import check_design
-from prejoin.design.checks.claims import false_claims
 from prejoin.design.counters import counters_of
 from prejoin.design.document.read_document import read_document
 from prejoin.design.document.write_document import write_document
 from prejoin.design.explain.explanation import explain_design
 from prejoin.design.layout.growth import growth, keeps
-from prejoin.design.model import Call, Counter, Design, Units
+from prejoin.design.model import Call, Counter, Design, ItemName, Units
 from prejoin.design.solver.program.integer_program import InfeasibleError
 from prejoin.keys.counter import SHARD
 from prejoin.patterns.aggregates.sharded_counter import BoundCounter
@@ -145,8 +145,8 @@ def test_requests_units_and_bill() -> None:
     read = design.operation("AP-002")
     assert read is not None
     assert [(one.call, one.counter, one.shards) for one in read.requests] == [
-        (Call.QUERY, "", 1),
-        (Call.BATCH_GET, "Video~views+likes", 4),
+        (Call.QUERY, None, 1),
+        (Call.BATCH_GET, ItemName("Video", counter=("views", "likes")), 4),
     ]
 
 
@@ -338,7 +338,7 @@ def _first_shard(counter: BoundCounter, schema: Any, values: Any, shard: int) ->
 @pytest.mark.parametrize(
     ("name", "broken"),
     [
-        ("_summed", _no_sums),
+        ("_with_sums", _no_sums),
         ("BoundCounter.expand", _no_shards),
         ("BoundCounter.key", _first_shard),
     ],

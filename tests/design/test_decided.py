@@ -13,9 +13,9 @@ from prejoin.design.explain import explain_design
 from prejoin.design.layout.growth import growth
 from prejoin.design.mapping.validate import misfits
 from prejoin.design.model import Design, KeyAttribute
-from prejoin.design.solver.conflicts import conflict, conflicts
 from prejoin.design.solver.program.integer_program import InfeasibleError
 from prejoin.design.solver.solve import Solution
+from prejoin.design.whatif.conflicts import conflict, conflicts
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.grammar.statements import read_pin
 from prejoin.workload.model import Consistency, Decision, Workload

@@ -14,9 +14,9 @@ from prejoin.design.checks import check_design
 from prejoin.design.cost.bill import bill
 from prejoin.design.layout.index_keys import is_natural_index, natural_form
 from prejoin.design.model import Design
-from prejoin.design.solver.conflicts import conflicts
 from prejoin.design.solver.program.integer_program import InfeasibleError
 from prejoin.design.solver.solve import solve
+from prejoin.design.whatif.conflicts import conflicts
 from prejoin.diagnostics import has_errors
 from prejoin.workload.checks import check
 from prejoin.workload.files import read_text
@@ -281,7 +281,7 @@ def test_every_form_of_the_grammar_is_tried() -> None:
         if isinstance(pin, OwnTable | ContentPlace):
             continue
         assert (type(pin), getattr(pin, "what", ""), getattr(pin, "how", ""), getattr(pin, "bucket", "")) in tried
-    assert set(statements._WHAT.values()) == set(STRUCTURES)
+    assert set(statements._PLURAL_OF.values()) == set(STRUCTURES)
 
 
 @pytest.mark.parametrize("place", PLACES)

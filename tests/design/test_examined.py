@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from msgspec.structs import replace
+from tests.design.texts import filters_of
 from tests.solutions import solve
 
 from prejoin import Embedded
@@ -12,14 +13,15 @@ from prejoin.design.cost.assumptions import assumptions, count_of, values_of
 from prejoin.design.explain.alternatives import add_alternatives
 from prejoin.design.explain.explanation import claim_sentences, explain_design
 from prejoin.design.explain.model import AboutPattern, Explanation
-from prejoin.design.explain.relaxations import instead_of
-from prejoin.design.explain.simplifications import simplifications
 from prejoin.design.explain.text import as_text
-from prejoin.design.explain.workarounds import alternatives, dearest
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, When
 from prejoin.design.solver.candidates import base_candidates
-from prejoin.design.solver.conflicts import conflicts
+from prejoin.design.whatif.attempt import WhatIf
+from prejoin.design.whatif.conflicts import conflicts
+from prejoin.design.whatif.relaxations import relax
+from prejoin.design.whatif.simplifications import simplify
+from prejoin.design.whatif.workarounds import alternatives, highest_price
 from prejoin.proof.prove import prove
 from prejoin.workload.files import read_text, write_text
 from prejoin.workload.grammar.attributes import read_attribute
@@ -116,7 +118,7 @@ def test_filter_of_a_small_collection_still_spares_an_index() -> None:
     assert design.indexes == ()
     read = design.operation("AP-001")
     assert read is not None
-    assert read.requests[0].filters == ("leftAt not exists",)
+    assert filters_of(read.requests[0]) == ["attribute_not_exists(leftAt)"]
 
 
 LADDER = """# Ladder
@@ -166,7 +168,7 @@ def test_cell_of_a_geohash_holds_what_is_near() -> None:
     garages = workload(GARAGES + READS + row)
     read = garages.reads[0]
     assert isinstance(read, Read)
-    first = instead_of(garages, solve(garages), read)[0]
+    first = relax(WhatIf(garages, solve(garages)), read)[0]
     assert "geohash" in first.text
     assert any("geohash begins_with (keeps 0.25%)" in line for line in first.take)
     assert first.dollars < 2000
@@ -290,7 +292,7 @@ def test_application_sorts_a_small_collection_if_that_is_much_cheaper() -> None:
     auctions = workload(AUCTIONS + READS + row + WRITES + write)
     solution = solve(auctions)
     assert len(solution.design.copies) == 1  # no index is read strongly
-    found, other = simplifications(auctions, solution)
+    found, other = simplify(WhatIf(auctions, solution))
     assert other.take == ("AP-001: Eventual under Consistency",)
     assert "if the application of AP-001 sorts about 10 items itself: 0 GSIs and 0 copies" in found.text
     assert found.dollars < -10_000
@@ -299,7 +301,7 @@ def test_application_sorts_a_small_collection_if_that_is_much_cheaper() -> None:
 def test_counter_is_kept_by_a_write_that_changes_its_item_already() -> None:
     row = "| AP-001 | Click | campaignId | Count | - | No | 10/s | Eventual |\n"
     clicks = workload(AUCTIONS + READS + row + WRITES + CLICK)
-    first = instead_of(clicks, solve(clicks), clicks.reads[0])[0]
+    first = relax(WhatIf(clicks, solve(clicks)), clicks.reads[0])[0]
     assert "AP-101: create Click; update Campaign (spent += cost, clickCount += 1) | Yes" in first.take
 
 
@@ -389,7 +391,7 @@ def explained(text: str) -> Explanation:
     """The explanation with its alternatives."""
     document = workload(text)
     solution = solve(document)
-    return add_alternatives(document, solution, explain_design(document, solution.design))
+    return add_alternatives(WhatIf(document, solution), explain_design(document, solution.design))
 
 
 def about(explanation: Explanation, pattern: str) -> AboutPattern:
@@ -409,7 +411,7 @@ def test_counter_of_a_value_that_changes() -> None:
     row = "| AP-001 | Order | status = NEW | Count | - | No | 1/s | Eventual |\n"
     gone = "| AP-102 | Order | orderId | delete Order | No | - | 1/s |\n"
     orders = workload(ORDERS + READS + row + WRITES + PLACE + MOVE + gone)
-    first, *_ = instead_of(orders, solve(orders), orders.reads[0])
+    first, *_ = relax(WhatIf(orders, solve(orders)), orders.reads[0])
     assert "AP-100: create Order; upsert OrderCount (number += 1) | Yes" in first.take
     moved = "update Order (status); upsert OrderCount by oldStatus (number -= 1); upsert OrderCount (number += 1)"
     assert f"AP-101: orderId, status, oldStatus | {moved} | Yes | Order.status = oldStatus" in first.take
@@ -428,7 +430,7 @@ def test_counter_of_a_value_that_changes() -> None:
 def test_no_counter_if_the_old_or_the_new_value_is_no_input(write: str) -> None:
     row = "| AP-001 | Order | status = NEW | Count | - | No | 1/s | Eventual |\n"
     orders = workload(ORDERS + READS + row + WRITES + PLACE + write)
-    assert instead_of(orders, solve(orders), orders.reads[0]) == ()
+    assert relax(WhatIf(orders, solve(orders)), orders.reads[0]) == ()
 
 
 def test_scan_that_nobody_pays_is_not_listed_beside_a_counter() -> None:
@@ -437,7 +439,7 @@ def test_scan_that_nobody_pays_is_not_listed_beside_a_counter() -> None:
     orders = workload(text)
     found = about(explained(text), "AP-001").alternatives
     assert ["counter" in one.text for one in found] == [True]
-    assert alternatives(orders, solve(orders).design, orders.reads[0])[0].dollars > dearest(
+    assert alternatives(orders, solve(orders).design, orders.reads[0])[0].dollars > highest_price(
         orders, solve(orders).design
     )
 
@@ -474,7 +476,7 @@ def test_write_that_moves_an_item_keeps_its_geohash() -> None:
     write = "| AP-100 | Scooter | scooterId, lat, lng | update Scooter | No | - | 500/s |\n"
     scooters = workload(SCOOTERS + READS + row + WRITES + write)
     solution = solve(scooters)
-    first, *_ = instead_of(scooters, solution, scooters.reads[0])
+    first, *_ = relax(WhatIf(scooters, solution), scooters.reads[0])
     assert "AP-100: scooterId, lat, lng, geohash | update Scooter (lat, lng, geohash)" in first.take
     assert first.dollars > 3 * 500 * 1.62 - 500 * 1.62  # each move writes the item, and two entries of the index
     operation = solution.design.operation("AP-001")
@@ -523,9 +525,9 @@ def test_feed_lies_in_its_order_in_the_table() -> None:
     write = "| AP-100 | Post | Post | create Post | No | - | 10/s |\n"
     feed = workload(FEED + WRITES + write)
     solution = solve(feed)
-    first, *_ = instead_of(feed, solution, feed.reads[0])
+    first, *_ = relax(WhatIf(feed, solution), feed.reads[0])
     assert first.structures == 0
-    assert "AP-001: PostFeed, Post | createdAt DESC | Join via postId" in first.take
+    assert "AP-001: PostFeed, Post | followerId | createdAt DESC | Join via postId" in first.take
     operation = solution.design.operation("AP-001")
     assert operation is not None
     assert "if the Post items of each `followedId` are meant, a feed" in operation.remedy
@@ -612,7 +614,7 @@ def test_guard_is_the_lookup_of_a_consistent_read() -> None:
     write = "| AP-100 | Payment | Payment | create Payment | Yes | requestKey unique | 50/s |\n"
     chosen = PAYMENTS.replace("(ulid, generated)", "(string, natural)")
     payments = workload(chosen + READS + rows + WRITES + write)
-    found = simplifications(payments, solve(payments))
+    found = simplify(WhatIf(payments, solve(payments)))
     assert any("reads an item by `requestKey`, which also keeps it unique" in one.text for one in found)
     assert all(one.dollars < 0 for one in found)
 
@@ -670,7 +672,7 @@ def test_guard_of_values_that_are_unique_within_a_parent_is_a_lookup(
     write = "| AP-100 | Ticket | Ticket | create Ticket | No | - | 20/s |\n"
     write += "| AP-101 | Ticket | eventId, ticketId, used | update Ticket (used) | No | - | 20/s |\n"
     tickets = workload(TICKETS.format(**parts) + READS + rows + WRITES + write)
-    (found,) = simplifications(tickets, solve(tickets))
+    (found,) = simplify(WhatIf(tickets, solve(tickets)))
     assert found.structures == -1
     at = found.take.index("### TicketReference") + 1
     assert found.take[at : at + len(attributes)] == attributes
@@ -704,7 +706,7 @@ def test_pages_of_a_search_for_a_word_are_not_served_by_a_filter(asked: str) -> 
     assert read is not None
     assert not read.served
     assert read.remedy.startswith("keep an item for each word")
-    words, elsewhere = instead_of(recipes, solution, recipes.reads[0])
+    words, elsewhere = relax(WhatIf(recipes, solution), recipes.reads[0])
     assert words.text.startswith("an item for each")
     assert words.structures == 0  # its key in the table is in the order that is asked for
     assert "OpenSearch" in elsewhere.text
@@ -1174,7 +1176,7 @@ def test_index_holds_only_one_of_several_constants(asked: str) -> None:
 
 def test_index_of_what_is_asked_for_is_proposed_instead_of_a_dear_filter() -> None:
     document = incidents("siteId, filter state = OPEN")
-    found = [one for one in simplifications(document, solve(document)) if "without a filter" in one.text]
+    found = [one for one in simplify(WhatIf(document, solve(document))) if "without a filter" in one.text]
     assert [one.take for one in found] == [("AP-001: siteId, state = OPEN",)]
     assert found[0].dollars < 0
 
@@ -1697,7 +1699,7 @@ def test_other_key_that_allows_an_item_twice_says_so() -> None:
     write = "| AP-100 | Star | ownerName, repoName, username | create Star | No | - | 1/s |\n"
     stars = workload(HOSTING + JOIN_READS + rows + WRITES + write)
     solution = solve(stars)
-    found = add_alternatives(stars, solution, explain_design(stars, solution.design))
+    found = add_alternatives(WhatIf(stars, solution), explain_design(stars, solution.design))
     (about,) = [one for one in found.entities if one.entity == "Star"]
     assert any("STAR#{starredAt}#{username}" in one.text for one in about.alternatives)
     for one in about.alternatives:

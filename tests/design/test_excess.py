@@ -11,6 +11,7 @@ from prejoin.design.cost.excess import excess
 from prejoin.design.model import Operation
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Workload
+from prejoin.workload.program.resolved_read import resolve_read
 
 TICKETS = """
 # Admin
@@ -115,7 +116,7 @@ def test_what_reads_too_much_is_not_served_and_has_its_price(workload: Workload,
     ],
 )
 def test_what_reads_little_or_was_accepted_is_served(workload: Workload) -> None:
-    assert excess(workload.reads[1], workload) is None
+    assert excess(resolve_read(workload, workload.reads[1])) is None
     assert second(workload).served
 
 

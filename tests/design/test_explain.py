@@ -13,6 +13,7 @@ from tests.place import examples
 from tests.shop import shop_design, shop_workload
 from tests.solutions import solve
 
+from prejoin.design.checks import check_design
 from prejoin.design.cost.bill import amplification, bill
 from prejoin.design.explain import (
     Explanation,
@@ -24,17 +25,37 @@ from prejoin.design.explain import (
     choices,
     explain,
     explain_design,
+    explanation,
     topics,
     why,
-    without,
 )
 from prejoin.design.explain.model import AboutCopy, AboutEntity, AboutIndex, AboutKey, AboutPattern, Because
 from prejoin.design.explain.operations import operation_words
 from prejoin.design.mapping.map_patterns import map_patterns
-from prejoin.design.model import Call, Design, Did, ItemAction, KeyAttribute, Operation, Request, Slot
+from prejoin.design.model import Call, Design, Did, ItemAction, ItemName, Operation, Request
+from prejoin.design.solver import solve as solver
 from prejoin.design.solver.solve import Solution
+from prejoin.design.whatif.alternatives import without_pattern
+from prejoin.design.whatif.attempt import WhatIf
+from prejoin.types import STRING
 from prejoin.workload.files import read_file, read_text
-from prejoin.workload.model import AtMost, Combine, Consistency, Decision, Minimise, OutOfScope, Workload
+from prejoin.workload.model import (
+    Absence,
+    AtMost,
+    Attribute,
+    Combine,
+    Comparison,
+    Consistency,
+    Decision,
+    Entity,
+    Minimise,
+    Op,
+    OutOfScope,
+    Presence,
+    Read,
+    Value,
+    Workload,
+)
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("tests/corpus/*/access-patterns.md"), *ROOT.glob("examples/*/access-patterns.md")])
@@ -196,7 +217,7 @@ def test_a_copy_says_what_keeps_it_right() -> None:
     workload, solution, explanation = copied()
     assert explanation.copies
     for copy in explanation.copies:
-        item = f"{copy.entity}/{copy.copy}"
+        item = ItemName(copy.entity, copy.copy)
         writing = [o for o in solution.design.operations if any(a.item == item for r in o.requests for a in r.actions)]
         assert copy.kept_by == tuple(o.pattern for o in writing)
         assert any(r.call is Call.TRANSACT_WRITE for o in writing for r in o.requests)
@@ -399,7 +420,7 @@ def test_a_decision_that_accepts_the_way_is_one_that_the_document_can_say() -> N
 def test_quality_is_claimed_only_if_proven() -> None:
     workload, solution, explanation = example("teams")
     assert any("No combination of the" in sentence for sentence in explanation.text)
-    cut = msgspec.structs.replace(solution.chosen, ended=False, least=1)
+    cut = msgspec.structs.replace(solution.chosen, is_complete=False, least=1)
     stopped = explain(workload, msgspec.structs.replace(solution, chosen=cut))
     assert any("before the search reached its limit" in sentence for sentence in stopped.text)
     by_hand = explain_design(workload, solution.design)
@@ -436,20 +457,20 @@ def test_any_part_of_a_workload_is_explained(data: st.DataObject) -> None:
 
 def test_dropping_a_pattern_says_what_it_saves() -> None:
     workload, solution, _ = example("teams")
-    saved = without(workload, "AP-005", solution)
+    saved = without_pattern(WhatIf(workload, solution), "AP-005")
     assert saved.structures == -1  # nothing else asks by status
     assert saved.dollars < 0
     rest = msgspec.structs.replace(workload, reads=tuple(r for r in workload.reads if r.id != "AP-005"))
     after = bill(rest, solve(rest).design).total
     assert saved.dollars == pytest.approx(float(after - bill(workload, solution.design).total), abs=1e-5)
     with pytest.raises(LookupError, match="AP-999"):
-        without(workload, "AP-999")
+        without_pattern(WhatIf(workload, solution), "AP-999")
 
 
 @pytest.mark.slow
 def test_alternatives_are_solved_and_priced() -> None:
     workload, solution, explanation = example("teams")
-    annotate = add_alternatives(workload, solution, explanation)
+    annotate = add_alternatives(WhatIf(workload, solution), explanation)
     fewer = annotate.alternatives[0]
     most = AtMost("GSIs", len(solution.design.indexes) - 1)
     pinned = msgspec.structs.replace(workload, decisions=(*workload.decisions, Decision(most)))
@@ -464,7 +485,8 @@ def test_alternatives_are_solved_and_priced() -> None:
 @pytest.mark.slow
 def test_alternative_names_the_writes_that_would_read_first() -> None:
     """A cheaper key is not better if more writes have to find or read their item."""
-    annotated = add_alternatives(*example("blog"))
+    workload, solution, explanation = example("blog")
+    annotated = add_alternatives(WhatIf(workload, solution), explanation)
     (post,) = (entity for entity in annotated.entities if entity.entity == "Post")
     (other,) = post.alternatives
     assert other.dollars < 0
@@ -511,10 +533,20 @@ def test_why_suggests_the_nearest_topic() -> None:
 
 
 def test_condition_on_an_attribute_is_not_explained_as_one_on_the_item() -> None:
-    keys = (Slot("table", (KeyAttribute("pk"),)),)
-    conditions = ("attribute_exists(pk)", "attribute_not_exists(note)", "attribute_exists(owner)", "total >= 3")
-    action = ItemAction(Did.UPDATE, "Order", "ORDER#{orderId}", conditions=conditions)
+    comparison = Comparison(attribute="total", op=Op.GE, values=(Value(const="3"),))
+    conditions = (Presence(), Absence(attribute="note"), Presence(attribute="owner"), comparison)
+    action = ItemAction(Did.UPDATE, ItemName("Order"), "ORDER#{orderId}", conditions=conditions)
     operation = Operation("AP-001", (Request(Call.UPDATE, actions=(action,)),))
-    assert list(operation_words(operation, Design("shop", keys))) == [
+    assert list(operation_words(operation)) == [
         "One UpdateItem: updates Order if it exists, it has no note, it has owner and total >= 3."
     ]
+
+
+def test_a_read_without_entities_is_explained_as_not_served() -> None:
+    asked = Workload(
+        entities=(Entity("Note", attributes=(Attribute("noteId", STRING, id=True),)),), reads=(Read("R1"),)
+    )
+    solution = solver.solve(asked)
+    assert "R1 names no entity" in " ".join(operation.problem for operation in solution.design.operations)
+    assert explanation.explain(asked, solution).patterns[0].served is False
+    assert check_design(solution.design, asked) is not None

@@ -1,4 +1,4 @@
-"""The guide to explanations shows what is really said. `python tests/design/test_explain_guide.py` writes it anew."""
+"""The guide to explanations shows what is really said. `python -m tests.design.test_explain_guide` writes it anew."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from tests.solutions import solve
 
-from prejoin.design.explain import Explanation, add_alternatives, explain, why, without
+from prejoin.design.explain import Explanation, add_alternatives, explain, why
 from prejoin.design.explain.text import block_lines, partition_block, sections
 from prejoin.design.solver.solve import Solution
+from prejoin.design.whatif.alternatives import without_pattern
+from prejoin.design.whatif.attempt import WhatIf
 from prejoin.workload.files import read_file
 from prejoin.workload.model import Workload
 
@@ -36,7 +38,7 @@ def _explained(name: str) -> tuple[Workload, Solution, Explanation]:
     folder = next(f for f in (ROOT / "examples" / name, ROOT / "tests" / "corpus" / name) if f.is_dir())
     workload = read_file(folder / "access-patterns.md").workload
     solution = solve(workload)
-    return workload, solution, add_alternatives(workload, solution, explain(workload, solution))
+    return workload, solution, add_alternatives(WhatIf(workload, solution), explain(workload, solution))
 
 
 def _said(workload: Workload, solution: Solution, explanation: Explanation, asked: str) -> list[str]:
@@ -47,7 +49,7 @@ def _said(workload: Workload, solution: Solution, explanation: Explanation, aske
     if what == "partitions":
         return [line for one in explanation.partitions for line in block_lines(partition_block(one))]
     if what == "without":
-        return [without(workload, topic, solution).text]
+        return [without_pattern(WhatIf(workload, solution), topic).text]
     return why(explanation, topic)
 
 

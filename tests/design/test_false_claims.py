@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from msgspec.structs import replace
+from tests.design.claims import false_claims
 from tests.design.workloads import workloads
 from tests.place import examples
 from tests.solutions import solve
 
-from prejoin.design.checks.claims import false_claims
-from prejoin.design.explain import explain
+from prejoin.design.explain import explain, explain_design
 from prejoin.design.model import Design, Facet, Item, KeyAttribute, Operation, Slot, Units
 from prejoin.design.solver.solve import Solution
 from prejoin.workload.files import read_file, read_text
@@ -148,3 +148,11 @@ def test_claims_about_documents_hold(path: Path) -> None:
 def test_claims_about_random_workloads_hold(asked: Workload) -> None:
     solution = solve(asked)
     assert false_claims(asked, solution, explain(asked, solution)) == []
+
+
+@given(workloads(most_reads=6))
+@settings(max_examples=examples(20))
+def test_claims_about_grown_designs_hold(asked: Workload) -> None:
+    in_use = solve(replace(asked, reads=asked.reads[:-1])).design
+    solution = solve(asked, in_use)
+    assert false_claims(asked, solution, explain_design(asked, solution.design), in_use) == []

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 from tests.design.brute_force import best_design
+from tests.design.claims import false_claims
 from tests.solutions import solve
 
 from prejoin.design import codes
 from prejoin.design.checks import check_design
-from prejoin.design.checks.claims import false_claims
 from prejoin.design.cost.heat import Load, hot_loads, loads
 from prejoin.design.cost.objective import IN_WORDS, objective
 from prejoin.design.explain import explain

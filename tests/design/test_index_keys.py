@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from msgspec.structs import replace
+from tests.design.texts import changes_of, sort_text
 from tests.design.workloads import workloads
 from tests.place import examples
 from tests.solutions import solve
@@ -101,7 +102,7 @@ def test_natural_keys_save_reading_first(form: IndexKeyForm | None) -> None:
     operation = design.operation("AP-020")
     assert operation is not None
     (request,) = operation.requests
-    assert request.actions[0].changes == ("SET status = {status}",)
+    assert changes_of(request.actions[0]) == ["SET status = {status}"]
     assert is_right(workload, design)
     assert read_document(write_document(design, workload), workload).design.slots == design.slots
 
@@ -140,7 +141,7 @@ def test_increment_of_a_natural_key_reads_nothing() -> None:
     assert indexes(design) == [(["userId"], ["total"])]
     operation = design.operation("AP-012")
     assert operation is not None
-    assert operation.requests[0].sk == "between {total}"
+    assert sort_text(operation.requests[0]) == "between {total from} and {total to}"
     assert is_right(workload, design)
 
 

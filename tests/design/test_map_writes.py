@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.design.texts import changes_of, sort_text
 from tests.proof.league import league_design, league_workload
 
 from prejoin.design.files import read_design
@@ -12,7 +13,7 @@ from prejoin.design.model import Call, Design, Did, Operation
 from prejoin.design.solver.needs import find_needs
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Workload, Write
-from prejoin.workload.targets import actions_of, known
+from prejoin.workload.program.resolved_write import resolve_write
 
 ENTITIES = """\
 # Posts
@@ -86,7 +87,7 @@ def made(row: str, base: str = BY_ID, copies: str = "") -> tuple[Workload, Desig
 
 
 def did(operation: Operation) -> list[tuple[str, str]]:
-    return [(a.action.value, a.item) for request in operation.requests for a in request.actions]
+    return [(a.action.value, str(a.item)) for request in operation.requests for a in request.actions]
 
 
 def calls(operation: Operation) -> list[str]:
@@ -103,7 +104,7 @@ def test_an_index_key_is_read_first_where_the_write_does_not_give_what_it_is_mad
     found = mapped("Post | Publish | postId | update Post (status = PUBLISHED) | No | - | Warm")
     assert calls(found) == ["GetItem", "UpdateItem"]
     assert found.requests[0].consistent
-    assert (found.requests[0].pk, found.requests[0].sk) == ("POST#{postId}", "= POST")
+    assert (found.requests[0].pk, sort_text(found.requests[0])) == ("POST#{postId}", "= POST")
     given = mapped("Post | Publish | postId, at | update Post (status = PUBLISHED) | No | - | Warm")
     assert calls(given) == ["UpdateItem"]
 
@@ -121,13 +122,13 @@ def test_upsert_knows_the_immutable_attributes_that_it_sets() -> None:
     row = "Post | Save | postId, userId, at, text | upsert Post (userId, at, text, status = DRAFT) | No | - | Warm"
     found = mapped(row, UNDER_USER)
     assert calls(found) == ["UpdateItem"]
-    assert (found.requests[0].pk, found.requests[0].sk) == ("USER#{userId}", "= POST#{at}#{postId}")
+    assert (found.requests[0].pk, sort_text(found.requests[0])) == ("USER#{userId}", "= POST#{at}#{postId}")
 
 
 def test_an_item_that_leaves_a_sparse_index_loses_its_keys() -> None:
     found = mapped("Post | Withdraw | postId, at | update Post (status = DRAFT) | No | - | Warm")
-    assert "REMOVE gsi1pk" in found.requests[0].actions[0].changes
-    assert not any("SET gsi1" in change for change in found.requests[0].actions[0].changes)
+    assert "REMOVE gsi1pk" in changes_of(found.requests[0].actions[0])
+    assert not any("SET gsi1" in change for change in changes_of(found.requests[0].actions[0]))
 
 
 def test_items_whose_key_the_write_does_not_give_are_found_by_a_query_first() -> None:
@@ -190,8 +191,8 @@ def test_two_updates_of_one_entity_are_of_two_items_where_two_inputs_name_them()
     row = "Follow, User | Follow | followed, follower | create Follow; update User (followers += 1); "
     row += "update User (following += 1) | Yes | - | Warm"
     workload, design = made(row)
-    found = actions_of(workload, _write(workload))
-    assert [a.by for a in found] == [(), ("followed",), ("follower",)]
+    actions = resolve_write(workload, _write(workload)).actions
+    assert [action.by for action in actions] == [(), ("followed",), ("follower",)]
     operation = design.operation("W")
     assert operation is not None
     assert did(operation) == [("Put", "Follow"), ("Update", "User"), ("Update", "User")]
@@ -201,7 +202,10 @@ def test_two_updates_of_one_item_are_one() -> None:
     row = "User | Count | userId | update User (followers += 1); update User (following += 1) | Yes | - | Warm"
     found = mapped(row)
     assert did(found) == [("Update", "User")]
-    assert found.requests[0].actions[0].changes == ("ADD followers 1", "ADD following 1")
+    assert changes_of(found.requests[0].actions[0]) == [
+        "SET followers = followers + 1",
+        "SET following = following + 1",
+    ]
 
 
 def test_write_that_is_not_atomic_uses_single_requests_and_a_batch() -> None:
@@ -222,12 +226,10 @@ def test_expiry_needs_no_request() -> None:
 def test_changed_input_is_not_the_current_value() -> None:
     workload, design = made("Post | Move | postId, at, status | update Post (status) | No | - | Warm")
     write = _write(workload)
-    names = known(workload, write, write.actions[0])
-    assert names == {"postId", "at"}
-    post = workload.entity("Post")
-    assert post is not None
-    assert unknown(write, write.actions[0], post, design, names) == set()
-    assert unknown(write, write.actions[0], post, design, frozenset({"postId"})) == {"at"}
+    (step,) = resolve_write(workload, write).steps
+    assert step.known == {"postId", "at"}
+    assert unknown(step, design, step.known) == set()
+    assert unknown(step, design, frozenset({"postId"})) == {"at"}
 
 
 @pytest.mark.parametrize(
@@ -268,9 +270,9 @@ def test_an_input_that_others_have_too_is_an_items_own_only_where_a_relation_say
     text = ENTITIES.replace("## Access Patterns\n", others)
     workload = read_text(f"{text}| W | {row} | Yes | - | Warm |\n", "md").workload
     write = _write(workload)
-    action = next(a for a in write.actions if a.entity == "Post")
-    assert known(workload, write, action) == names
-    found = {need.given for find in find_needs(workload) for need in find.needs if need.entity == "Post"}
+    step = next(step for step in resolve_write(workload, write).steps if step.entity.name == "Post")
+    assert step.known == names
+    found = {need.equal_names for find in find_needs(workload) for need in find.needs if need.entity == "Post"}
     assert found == {frozenset(names)}
 
 

@@ -6,14 +6,19 @@ from collections.abc import Sequence
 
 import pytest
 from msgspec.structs import replace
+from tests.design.texts import changes_of
 from tests.solutions import solve
 
 from prejoin.design.checks import check_design
+from prejoin.design.cost.assumed import assumed
+from prejoin.design.cost.assumptions import share_meeting
 from prejoin.design.cost.bill import bill
+from prejoin.design.cost.estimates import share_in
 from prejoin.design.document.read_document import read_document
 from prejoin.design.document.write_document import write_document
 from prejoin.design.layout.sharding import shards_of
-from prejoin.design.model import When
+from prejoin.design.mapping.facets import planner_facets
+from prejoin.design.model import TABLE, Facet, Item, When
 from prejoin.design.solver.candidates import Candidate
 from prejoin.design.solver.needs import SortAttribute
 from prejoin.diagnostics import Diagnostic
@@ -127,7 +132,7 @@ def test_assigning_takes_an_item_out_without_reading_it() -> None:
     operation = solve(workload).design.operation("AP-021")
     assert operation is not None
     (request,) = operation.requests
-    assert request.actions[0].changes == ("SET assigneeId = {assigneeId}", "REMOVE gsi1pk", "REMOVE gsi1sk")
+    assert changes_of(request.actions[0]) == ["SET assigneeId = {assigneeId}", "REMOVE gsi1pk", "REMOVE gsi1sk"]
 
 
 BY_CREATED = "| AP-008 | Ticket | team | Collection | createdAt ASC | Yes (50) | 1/s |"
@@ -165,3 +170,61 @@ def test_size_of_a_sparse_partition_is_that_of_its_items() -> None:
     (ticket,) = workload.entities
     every = Candidate("Ticket", (), (SortAttribute("createdAt"),))
     assert [shards_of(workload, ticket, one) for one in (every, replace(every, when=(("status", "OPEN"),)))] == [4, 2]
+
+
+STATED = {
+    "assigneeId exists": When("assigneeId"),
+    "assigneeId not exists": When("assigneeId", absent=True),
+    "status = OPEN": When("status", ("OPEN",)),
+    "status in (OPEN, WAITING)": When("status", ("OPEN", "WAITING")),
+}
+
+
+def stated(condition: str, share: str) -> Workload:
+    asked = f"| AP-001 | Ticket | team, {condition}{share} | Collection | createdAt ASC | Yes (50) | 1/s |"
+    return read_text(DOCUMENT.format(reads=asked, more="").replace("status = OPEN)", "status = DONE)"), "md").workload
+
+
+@pytest.mark.parametrize("condition", STATED)
+def test_stated_share_is_the_part_of_the_items_in_an_index(condition: str) -> None:
+    guessed, rare, common = (stated(condition, share) for share in ("", " (keeps 0.1%)", " (keeps 90%)"))
+    bills = [bill(asked, solve(asked).design) for asked in (guessed, rare, common)]
+    entries = [{one.slot: one.entries for one in each.storage} for each in bills]
+    assert [each["table"] for each in entries] == [10_000_000] * 3
+    assert [each["gsi1"] for each in entries[1:]] == [10_000, 9_000_000]
+    sums = [each.total for each in bills]
+    assert sums[1] < sums[0] < sums[2], "each entry is written and stored"
+    part = "the part of the items in gsi1"
+    assert part in [one.what for one in assumed(guessed, solve(guessed).design)]
+    assert part not in [one.what for one in assumed(rare, solve(rare).design)], "the document says it"
+
+
+@pytest.mark.parametrize("condition", STATED)
+@pytest.mark.parametrize("place", ["gsi1", "copy"])
+def test_stated_share_is_that_of_keys_by_hand(condition: str, place: str) -> None:
+    """A facet with the condition, in an index or of a copy, of a design that prejoin did not choose."""
+    asked = stated(condition, " (keeps 2%)")
+    design = solve(asked).design
+    (item,) = design.items
+    key = Facet(TABLE if place == "copy" else "gsi1", ("T#{team}",), ("{createdAt}#{ticketId}",), (STATED[condition],))
+    if place == "copy":
+        design = replace(design, items=(replace(item, facets=item.facets[:1]), Item("Ticket", "Copy", (key,), "copy")))
+    else:
+        design = replace(design, items=(replace(item, facets=(item.facets[0], key)),))
+    entity = asked.entities[0]
+    changed = planner_facets(design, asked)[-1]
+    assert share_in(asked, entity, changed) == pytest.approx(0.02)
+
+
+def test_share_follows_from_what_reads_state_of_its_opposite_and_its_parts() -> None:
+    asked = read(
+        "| AP-001 | Ticket | team, assigneeId not exists (keeps 99%) | Collection | createdAt ASC | Yes (50) | 1/s |",
+        "| AP-002 | Ticket | team, status = OPEN (keeps 2%) | Collection | createdAt ASC | Yes (50) | 1/s |",
+        "| AP-003 | Ticket | status = WAITING (keeps 1%) | Collection | createdAt ASC | Yes (50) | 1/s |",
+        "| AP-004 | Ticket | status = OPEN (keeps 5%) | Count | - | No | 1/s |",
+    )
+    (ticket,) = asked.entities
+    assert share_meeting(asked, ticket, "assigneeId") == pytest.approx(0.01)
+    assert share_meeting(asked, ticket, "status", ["OPEN"]) == pytest.approx(0.05), "the larger one: it costs more"
+    assert share_meeting(asked, ticket, "status", ["OPEN", "WAITING"]) == pytest.approx(0.06)
+    assert share_meeting(asked, ticket, "status", ["OPEN", "DONE"]) == pytest.approx(2 / 3), "of DONE nothing is stated"

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 
 import pytest
+from tests.design.claims import false_claims
 from tests.design.test_large_contents import NOW, TEXT, errors, workload
 from tests.render.infrastructure.documents import read_template, resolved
 from tests.solutions import solve
@@ -27,16 +28,16 @@ from prejoin import (
 )
 from prejoin.design import codes
 from prejoin.design.checks import check_design
-from prejoin.design.checks.claims import false_claims
 from prejoin.design.cost.bill import OBJECT_STORE, bill
 from prejoin.design.cost.contents import contents
 from prejoin.design.cost.objective import objective
 from prejoin.design.document.read_document import read_document
 from prejoin.design.document.write_document import write_document
 from prejoin.design.explain.explanation import explain_design
-from prejoin.design.frontier import frontier
 from prejoin.design.layout.growth import growth, keeps
 from prejoin.design.model import ContentStore, Design
+from prejoin.design.whatif.attempt import WhatIf
+from prejoin.design.whatif.frontier import frontier
 from prejoin.migrate.evolve.transition import CodeVersion, plan_transition
 from prejoin.patterns.large.large import LargePattern, large_pattern
 from prejoin.proof.package import load_package
@@ -121,7 +122,7 @@ def test_bill_has_requests_and_storage_of_objects_instead_of_units() -> None:
 def test_store_is_a_structure_so_it_is_on_the_front_but_not_the_default() -> None:
     archive = workload()
     solution = solve(archive)
-    front = frontier(archive, solution)
+    front = frontier(WhatIf(archive, solution))
     assert [point.design.stores for point in front] == [(), STORE]
     assert front[0].design == solution.design
     assert front[1].complexity == front[0].complexity + 1

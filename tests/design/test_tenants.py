@@ -13,10 +13,10 @@ from tests.solutions import solve
 
 from prejoin.design.checks import check_design
 from prejoin.design.cost.bill import bill
-from prejoin.design.mapping.map_reads import followed
 from prejoin.design.model import Design, Guard
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.model import Workload
+from prejoin.workload.program.resolved_read import resolve_read
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "tests" / "render" / "python" / "documents" / "tenants.md"
@@ -113,7 +113,7 @@ DEALS = """
 def test_a_join_stays_within_the_tenant_where_another_attribute_holds_a_tenants_id(id_: str, role: str) -> None:
     workload = read_text(DEALS, "md").workload
     (read,) = [one for one in workload.reads if one.id == id_]
-    links = {link.other.name: link.own.name for link in followed(read, workload, "Agent")}
+    links = {link.other.name: link.own.name for link in resolve_read(workload, read).joins[0].links}
     assert links == {"companyId": "companyId", "agentId": role}
     operation = solve(workload).design.operation(id_)
     assert operation is not None

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.design.claims import false_claims
 from tests.design.tenancy import with_line
 from tests.design.test_local_search import NARROW, workload
 
 from designs.interlocking import interlocking
-from prejoin.design.checks.claims import false_claims
 from prejoin.design.cost.objective import complexity
 from prejoin.design.explain import explain
 from prejoin.design.solver import solve as solver
@@ -70,5 +70,5 @@ def test_reads_that_exclude_each_other_are_cut_once_for_all_keys(monkeypatch: py
     monkeypatch.setattr(solver, "choose", counted)
     found = solve(with_line(interlocking(16)))
     assert found.ended
-    assert all(not problem.forbidden for problem, *_ in searches)
+    assert all(not problem.key_cuts for problem, *_ in searches)
     assert len(searches) <= 6

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from tests.design.brute_force import best_design
+from tests.design.claims import false_claims
 
 from prejoin.design.checks import check_design
-from prejoin.design.checks.claims import false_claims
 from prejoin.design.cost.objective import objective
 from prejoin.design.explain import explain
 from prejoin.design.solver.solve import solve

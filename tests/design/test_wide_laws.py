@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.design.claims import false_claims
 from tests.design.test_laws import HUNDREDS, assert_grown, assert_not_better, deciding, decisions, keys, swaps
 from tests.design.wide_workloads import wide_workloads
 from tests.place import examples
 from tests.proof.league import NOW
 
-from prejoin.design.checks.claims import false_claims
 from prejoin.design.cost.objective import objective
 from prejoin.design.explain import explain
 from prejoin.design.solver.solve import solve

@@ -13,12 +13,16 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from prejoin.constructs.history import VERSION
+from prejoin.constructs.registry import maintained
 from prejoin.diagnostics import has_errors
 from prejoin.types import STRING, Kind, Type
 from prejoin.workload.files import read_text, write_text
 from prejoin.workload.model import (
-    VERSION,
+    Absence,
     Action,
+    AllOf,
+    AnyOf,
     Attribute,
     Cardinality,
     Change,
@@ -30,16 +34,20 @@ from prejoin.workload.model import (
     Context,
     Direction,
     Entity,
+    Follows,
     History,
     Input,
+    Negation,
     Op,
     Per,
     Presence,
     Rate,
     Read,
     Result,
+    SoftDelete,
     Sort,
     Tenant,
+    Test,
     Value,
     Verb,
     Workload,
@@ -72,12 +80,24 @@ def wide_workloads(draw: st.DrawFn, most_reads: int = 5) -> Workload:
         entities.append(_entity(draw, name, parent))
         if parent is not None:
             below.append((parent, entities[-1]))
+    entities = _with_references(draw, entities)
+    by_name = {entity.name: entity for entity in entities}
+    below = [(by_name[parent.name], by_name[child.name]) for parent, child in below]
     reads = [_read(draw, draw(st.sampled_from(entities))) for _ in range(draw(st.integers(1, most_reads)))]
     reads += [_together(draw, *pair) for pair in below if draw(st.booleans())]
-    writes = [write for entity in entities for write in _writes(draw, entity)]
+    reads += [_of_followed(draw, *pair) for pair in below if _followed(pair[1])]
+    parents = {child.name: parent for parent, child in below}
+    writes = [write for entity in entities for write in _writes(draw, entity, parents.get(entity.name))]
     writes += [_counted(draw, *pair) for pair in below if _seldom(draw)]
     writes += [_several(draw, *pair) for pair in below if _seldom(draw)]
+    writes += [_transfer(draw, entity) for entity in entities if len(entity.id) == 1 and _seldom(draw, 5)]
     deletes = [write for entity in entities for write in _deletes(draw, entity)]
+    deletes += [_with_children(draw, *pair) for pair in below if _seldom(draw)]
+    if _seldom(draw, 6):
+        settings = _singleton(draw)
+        entities.append(settings)
+        reads.append(_reading(draw, settings, (), result=Result.ONE))
+        writes += _of_singleton(draw, settings)
     workload = Workload(
         title="Random",
         context=_context(draw, entities),
@@ -152,10 +172,20 @@ def _entity(draw: st.DrawFn, name: str, parent: Entity | None) -> Entity:
         attributes.append(Attribute(f"{low}Body", Type(Kind.BINARY), mutable=True, size=2_000_000))
     elif _seldom(draw, 6):
         attributes.append(Attribute(f"{low}Until", _INTEGER, optional=True, ttl=True, mutable=True))
+    if _seldom(draw, 5):
+        attributes.append(Attribute(f"{low}Steps", Type(Kind.LIST, of=STRING), optional=True, mutable=True))
+    if parent is not None and _seldom(draw, 4):
+        attributes.append(_repeated(draw, low, parent))
     history = None
     if _seldom(draw, 4):
         history = History(draw(st.sampled_from([None, 2, 20])), draw(st.sampled_from([None, 90 * _DAY])))
         attributes.append(Attribute(VERSION, _INTEGER, mutable=True))
+    soft_delete = None
+    if _seldom(draw, 4) and not any(a.size == 2_000_000 for a in attributes):
+        ends = any(a.ttl for a in attributes) and draw(st.booleans())
+        releases = any(a.name == f"{low}Code" for a in attributes) and draw(st.booleans())
+        soft_delete = SoftDelete("deletedAt", 30 * _DAY if ends else None, releases)
+        attributes.append(Attribute("deletedAt", _MOMENT, optional=True, mutable=True))
     return Entity(
         name,
         attributes=tuple(attributes),
@@ -164,7 +194,47 @@ def _entity(draw: st.DrawFn, name: str, parent: Entity | None) -> Entity:
         retention=draw(st.sampled_from([None, None, None, 30 * _DAY])),
         unique=unique,
         history=history,
+        soft_delete=soft_delete,
     )
+
+
+def _repeated(draw: st.DrawFn, low: str, parent: Entity) -> Attribute:
+    """An attribute that repeats the title of its parent."""
+    source = f"{parent.name}.{parent.name.lower()}Title"
+    how = draw(st.sampled_from(["follows", "follows", "stream", "snapshot"]))
+    if how == "snapshot":
+        return Attribute(f"{low}Label", STRING, mutable=False, snapshot_of=source)
+    follows = Follows(source, within=10 if how == "stream" else None)
+    return Attribute(f"{low}Label", STRING, mutable=True, follows=follows)
+
+
+def _followed(entity: Entity) -> Attribute | None:
+    return next((a for a in entity.attributes if a.follows), None)
+
+
+def _with_references(draw: st.DrawFn, entities: list[Entity]) -> list[Entity]:
+    """The same entities; seldom, the last refers to itself, or to one of two others whose ids are of one type."""
+    *others, last = entities
+    if len(last.id) == 1 and _seldom(draw, 6):
+        above = Attribute("above", last.id[0].type, optional=True, references=last.name, mutable=draw(st.booleans()))
+        return [*others, replace(last, attributes=(*last.attributes, above))]
+    if len(others) == 2 and draw(st.booleans()):
+        first, second = others
+        if len(first.id) == len(second.id) == 1 and first.id[0].type == second.id[0].type:
+            owner = Attribute(
+                "owner", first.id[0].type, references=first.name, references_or=(second.name,), mutable=False
+            )
+            return [*others, replace(last, attributes=(*last.attributes, owner))]
+    return entities
+
+
+def _singleton(draw: st.DrawFn) -> Entity:
+    attributes = (
+        Attribute("settingsState", _STATE, mutable=True),
+        Attribute("settingsHits", _INTEGER, mutable=True, default="0"),
+        Attribute("settingsNote", STRING, optional=True, mutable=True),
+    )
+    return Entity("Settings", attributes=attributes, singleton=True, size=draw(st.sampled_from([None, 3_000])))
 
 
 def _id(draw: st.DrawFn, low: str) -> Attribute:
@@ -240,7 +310,7 @@ def _inputs(draw: st.DrawFn, entity: Entity) -> tuple[tuple[Input, ...], str | N
     given = draw(st.lists(st.sampled_from(known), unique=True, max_size=3))
     inputs = [_equality(draw, low, name, first=not at) for at, name in enumerate(given)]
     left = [a for a in entity.attributes if a.name not in given and a.type.kind in _RANGES and not a.ttl]
-    left = [a for a in left if not a.id and not a.references and a.name not in (f"{low}Note", VERSION)]
+    left = [a for a in left if not a.id and not a.references and a.name not in (f"{low}Note", VERSION, "deletedAt")]
     ranged = draw(st.sampled_from([None, None, *left]))
     if ranged:
         inputs.append(_range(draw, ranged))
@@ -333,6 +403,12 @@ def _together(draw: st.DrawFn, parent: Entity, child: Entity) -> Read:
     )
 
 
+def _of_followed(draw: st.DrawFn, parent: Entity, child: Entity) -> Read:
+    """The children of a parent, by which a refresh finds them."""
+    inputs = tuple(Input(a.name) for a in parent.id)
+    return replace(_reading(draw, child, inputs, result=Result.MANY), needs=(), paginated=True)
+
+
 def _rate(draw: st.DrawFn, usual: list[float], high: float, names: list[str]) -> Rate:
     """A usual rate; seldom one that can make a partition hot, perhaps with a hottest key."""
     if not _seldom(draw, 12):
@@ -345,13 +421,11 @@ def _rate(draw: st.DrawFn, usual: list[float], high: float, names: list[str]) ->
 # --- Writes ---------------------------------------------------------------------------------------------------------
 
 
-def _writes(draw: st.DrawFn, entity: Entity) -> list[Write]:
+def _writes(draw: st.DrawFn, entity: Entity, parent: Entity | None) -> list[Write]:
     low = entity.name.lower()
     ids = tuple(Input(a.name) for a in entity.id)
-    given = tuple(Input(a.name) for a in entity.attributes if a.name != VERSION)
-    put = not entity.history and _seldom(draw)
     rate = _rate(draw, [0.1, 5, 20], 4_000, [a.name for a in entity.attributes if a.references])
-    found = [_write(entity, given, Action(Verb.PUT if put else Verb.CREATE, entity.name), rate)]
+    found = [_new(draw, entity, parent, rate)]
     unique = tuple(Input(a.name) for a in entity.attributes if a.unique)
     if draw(st.booleans()):
         changed, inputs = _changes(draw, entity)
@@ -362,12 +436,15 @@ def _writes(draw: st.DrawFn, entity: Entity) -> list[Write]:
                 (_comparison(entity, f"{low}State", Op.NE, Value(const="DONE")),),
                 (Presence(entity=entity.name, attribute=f"{low}Note"),),
                 (Presence(entity=entity.name),),
+                (_combined(draw, entity),), (_combined(draw, entity),),
             ])
         )  # fmt: skip
         if entity.history and draw(st.booleans()):
             checks = (_comparison(entity, VERSION, Op.EQ, Value(param=VERSION)),)
             inputs = (*inputs, Input(VERSION))
         found.append(_write(entity, (*by, *inputs), Action(Verb.UPDATE, entity.name, changes=changed), rate, checks))
+    if _seldom(draw, 4):
+        found.append(_listed(draw, entity, rate))
     if not entity.history and not unique and not entity.unique and _seldom(draw, 6):
         set_ = [a for a in entity.attributes if not a.id and not a.optional and a.default is None]
         set_ = [a for a in set_ if (a.size or 0) < 400_000]
@@ -375,6 +452,110 @@ def _writes(draw: st.DrawFn, entity: Entity) -> list[Write]:
         inputs = (*ids, *(Input(a.name) for a in set_))
         found.append(_write(entity, inputs, Action(Verb.UPSERT, entity.name, changes=changed), rate))
     return found
+
+
+def _new(draw: st.DrawFn, entity: Entity, parent: Entity | None, rate: Rate) -> Write:
+    """A new item, perhaps with values that the row computes, and with conditions on its parent."""
+    low = entity.name.lower()
+    computed = {
+        f"{low}State": Value(const="OPEN"),
+        f"{low}At": Value(now=0),
+        f"{low}Hits": Value(const="0"),
+    }
+    changes: tuple[Change, ...] = ()
+    if _seldom(draw, 3):
+        names = draw(st.lists(st.sampled_from(sorted(computed)), min_size=1, max_size=2, unique=True))
+        changes = tuple(Change(name, value=computed[name]) for name in names)
+    taken = [*maintained(entity), *(change.attribute for change in changes)]
+    inputs = tuple(Input(a.name) for a in entity.attributes if a.name not in taken)
+    if changes and draw(st.booleans()):
+        changes, inputs = (*changes, *(Change(one.attribute) for one in inputs)), inputs
+    checks: list[Condition] = []
+    if parent is not None:
+        high = parent.name.lower()
+        label = _followed(entity)
+        if label is not None and (label.follows and label.follows.within is None):
+            checks.append(_comparison(parent, f"{high}Title", Op.EQ, Value(param=label.name)))
+        elif _seldom(draw, 3):
+            checks.append(draw(st.sampled_from([
+                Presence(entity=parent.name),
+                _comparison(parent, f"{high}State", Op.EQ, Value(const="OPEN")),
+                _combined(draw, parent),
+            ])))  # fmt: skip
+    put = not entity.history and not changes and _seldom(draw)
+    action = Action(Verb.PUT if put else Verb.CREATE, entity.name, changes=changes)
+    write = _write(entity, inputs, action, rate, tuple(checks))
+    return replace(write, atomic=True) if checks else write
+
+
+def _combined(draw: st.DrawFn, entity: Entity) -> Test:
+    """One condition, or some that `or`, `and` and `not` combine."""
+    first, second, third = (draw(_tests(entity)) for _ in range(3))
+    return draw(st.sampled_from([
+        first,
+        Negation(first),
+        AnyOf((first, second)),
+        AnyOf((first, AllOf((second, third)))),
+        AnyOf((Negation(first), second)),
+        Negation(AnyOf((first, second))),
+    ]))  # fmt: skip
+
+
+def _tests(entity: Entity) -> st.SearchStrategy[Test]:
+    low, name = entity.name.lower(), entity.name
+    tests: list[Test] = [
+        _comparison(entity, f"{low}State", Op.EQ, Value(const="OPEN")),
+        Comparison(entity=name, attribute=f"{low}State", op=Op.IN, values=(Value(const="OPEN"), Value(const="HELD"))),
+        Comparison(entity=name, attribute=f"{low}Hits", op=Op.BETWEEN, values=(Value(const="1"), Value(const="5"))),
+        _comparison(entity, f"{low}Hits", Op.LT, Value(const="7")),
+        _comparison(entity, f"{low}Hits", Op.GE, Value(param="least")),
+        _comparison(entity, f"{low}Rank", Op.LE, Value(attribute=f"{low}Hits")),
+        _comparison(entity, f"{low}At", Op.LT, Value(now=-_DAY)),
+        _comparison(entity, f"{low}Note", Op.BEGINS_WITH, Value(const="draft")),
+        _comparison(entity, f"{low}Title", Op.CONTAINS, Value(const="draft")),
+        Presence(entity=name, attribute=f"{low}Note"),
+        Absence(entity=name, attribute=f"{low}Due"),
+    ]
+    return st.sampled_from(tests)
+
+
+def _listed(draw: st.DrawFn, entity: Entity, rate: Rate) -> Write:
+    """A change, or the end, of items whose ids the caller gives."""
+    *first, last = (Input(a.name) for a in entity.id)
+    inputs = (*first, replace(last, many=True))
+    changed = draw(st.sampled_from([
+        Change(f"{entity.name.lower()}State", value=Value(const="DONE")),
+        Change(f"{entity.name.lower()}Hits", ChangeOp.ADD, Value(const="1")),
+    ]))  # fmt: skip
+    verb = draw(st.sampled_from([Verb.UPDATE, Verb.DELETE]))
+    action = Action(verb, entity.name, many=True, changes=(changed,) if verb is Verb.UPDATE else ())
+    checks = (_combined(draw, entity),) if _seldom(draw, 3) else ()
+    return replace(_write(entity, inputs, action, rate, checks), atomic=draw(st.sampled_from([None, True])))
+
+
+def _transfer(draw: st.DrawFn, entity: Entity) -> Write:
+    """Hits of one item are given to another."""
+    hits = f"{entity.name.lower()}Hits"
+    less = Change(hits, ChangeOp.SUBTRACT, Value(param="amount"))
+    more = Change(hits, ChangeOp.ADD, Value(param="amount"))
+    actions = (
+        Action(Verb.UPDATE, entity.name, changes=(less,), by=("fromId",)),
+        Action(Verb.UPDATE, entity.name, changes=(more,), by=("toId",)),
+    )
+    checks = (Comparison(entity=entity.name, attribute=hits, op=Op.GE, values=(Value(param="amount"),), by="fromId"),)
+    rate = Rate(value=draw(st.sampled_from([0.1, 5.0])))
+    inputs = (Input("fromId"), Input("toId"), Input("amount"))
+    return Write("", entities=(entity.name,), inputs=inputs, actions=actions, atomic=True, rate=rate, checks=checks)
+
+
+def _of_singleton(draw: st.DrawFn, settings: Entity) -> list[Write]:
+    names = tuple(Input(a.name) for a in settings.attributes)
+    rate = Rate(value=draw(st.sampled_from([0.1, 5.0, 3_000.0])))
+    hits = Change("settingsHits", ChangeOp.ADD, Value(const="1"))
+    return [
+        _write(settings, names, Action(Verb.PUT, settings.name), Rate(value=0.1)),
+        _write(settings, (), Action(Verb.UPDATE, settings.name, changes=(hits,)), rate),
+    ]
 
 
 def _comparison(entity: Entity, name: str, op: Op, value: Value) -> Comparison:
@@ -388,20 +569,24 @@ def _changes(draw: st.DrawFn, entity: Entity) -> tuple[tuple[Change, ...], tuple
         (Change(f"{low}State"), Input(f"{low}State")),
         (Change(f"{low}State", value=Value(const="DONE")), None),
         (Change(f"{low}Hits", ChangeOp.ADD, Value(const="1")), None),
+        (Change(f"{low}Hits", ChangeOp.SUBTRACT, Value(param="amount")), Input("amount")),
         (Change(f"{low}Note", ChangeOp.REMOVE), None),
+        (Change(f"{low}Note", optional=True), Input(f"{low}Note", optional=True)),
         (Change(f"{low}Due"), Input(f"{low}Due")),
     ]
     for end in ("Rank", "Title", "Code", "Body"):
         attribute = entity.attribute(f"{low}{end}")
         if attribute and attribute.mutable:
             some.append((Change(attribute.name), Input(attribute.name)))
+    lists = [f"{low}{end}" for end in ("Tags", "Steps") if entity.attribute(f"{low}{end}")]
+    some += [(Change(name, ChangeOp.APPEND, Value(param="entry")), Input("entry")) for name in lists]
     chosen = draw(st.lists(st.sampled_from(some), min_size=1, max_size=2, unique_by=lambda one: one[0].attribute))
     return tuple(change for change, _ in chosen), tuple(one for _, one in chosen if one)
 
 
 def _counted(draw: st.DrawFn, parent: Entity, child: Entity) -> Write:
     """A new child, counted in its parent in the same transaction."""
-    given = tuple(Input(a.name) for a in child.attributes if a.name != VERSION)
+    given = tuple(Input(a.name) for a in child.attributes if a.name not in maintained(child))
     counter = Change(f"{parent.name.lower()}Hits", ChangeOp.ADD, Value(const="1"))
     actions = (Action(Verb.CREATE, child.name), Action(Verb.UPDATE, parent.name, changes=(counter,)))
     rate = Rate(value=draw(st.sampled_from([0.1, 5.0])))
@@ -412,7 +597,7 @@ def _several(draw: st.DrawFn, parent: Entity, child: Entity) -> Write:
     """A parent with its first children, or a change of all children of a parent."""
     rate = Rate(value=draw(st.sampled_from([0.1, 5.0])))
     if draw(st.booleans()):
-        given = tuple(Input(a.name) for a in parent.attributes if a.name != VERSION)
+        given = tuple(Input(a.name) for a in parent.attributes if a.name not in maintained(parent))
         actions = (Action(Verb.CREATE, parent.name), Action(Verb.CREATE, child.name, many=True))
         return Write("", entities=(parent.name, child.name), inputs=given, actions=actions, atomic=True, rate=rate)
     state = f"{child.name.lower()}State"
@@ -433,6 +618,18 @@ def _deletes(draw: st.DrawFn, entity: Entity) -> list[Write]:
     if any(a.ttl for a in entity.attributes):
         found.append(_write(entity, (), Action(Verb.EXPIRE, entity.name), rate))
     return found
+
+
+def _with_children(draw: st.DrawFn, parent: Entity, child: Entity) -> Write:
+    """The end of a parent and of its children, or only of its children, which are replaced by others."""
+    rate = Rate(value=draw(st.sampled_from([0.1, 5.0])))
+    ids = tuple(Input(a.name) for a in parent.id)
+    children = Action(Verb.DELETE, child.name, many=True)
+    other = draw(st.sampled_from([Action(Verb.DELETE, parent.name), Action(Verb.CREATE, child.name, many=True)]))
+    actions = (other, children) if other.verb is Verb.DELETE else (children, other)
+    names = (parent.name, child.name) if other.verb is Verb.DELETE else (child.name,)
+    inputs = ids if other.verb is Verb.DELETE else (*ids, Input(child.name, many=True))
+    return Write("", entities=names, inputs=inputs, actions=actions, atomic=draw(st.booleans()), rate=rate)
 
 
 def _write(

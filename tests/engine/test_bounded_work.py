@@ -199,8 +199,8 @@ CROWDS = {
 def test_value_with_too_many_members_is_refused_first(
     monkeypatch: pytest.MonkeyPatch, operation: str, request_of: Callable[[Any], dict[str, Any]], crowd: str
 ) -> None:
-    monkeypatch.setattr(serialization, "_LARGE", 100)
-    monkeypatch.setattr(serialization, "_MEMBERS", 100)
+    monkeypatch.setattr(serialization, "_LARGE_BODY", 100)
+    monkeypatch.setattr(serialization, "_MAX_MEMBERS", 100)
     with Embedded() as engine, pytest.raises(DynamoDBError) as refused:
         engine.send(operation, json.dumps(request_of(CROWDS[crowd])).encode())
     if crowd == "wrong type":
@@ -211,7 +211,7 @@ def test_value_with_too_many_members_is_refused_first(
 
 
 def test_large_body_of_a_wrong_type_is_decoded_without_garbage_collections(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serialization, "_LARGE", 100)
+    monkeypatch.setattr(serialization, "_LARGE_BODY", 100)
     body = json.dumps({"Limit": "one", "ExclusiveStartKey": {str(n): {"S": ""} for n in range(20_000)}}).encode()
     collections: list[str] = []
     with Embedded() as engine:
@@ -225,8 +225,8 @@ def test_large_body_of_a_wrong_type_is_decoded_without_garbage_collections(monke
 
 
 def test_large_requests_of_small_parts_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serialization, "_LARGE", 100)
-    monkeypatch.setattr(serialization, "_MEMBERS", 100)
+    monkeypatch.setattr(serialization, "_LARGE_BODY", 100)
+    monkeypatch.setattr(serialization, "_MAX_MEMBERS", 100)
     with Embedded() as engine:
         send(engine, "CreateTable", **SHOP)
         writes = [{"PutRequest": {"Item": {**item(pk="a", sk=str(n)), "x": {"NS": ["1", "2"]}}}} for n in range(25)]
@@ -246,10 +246,10 @@ def test_attack_by_requests_finds_nothing() -> None:
 
 
 def test_long_numbers_are_not_kept() -> None:
-    numbers._normalised.cache_clear()
+    numbers._normalise.cache_clear()
     assert numbers.normalise("0" * 10_000 + "7") == "7"
     assert numbers.normalise("007") == "7"
-    assert numbers._normalised.cache_info().currsize == 1
+    assert numbers._normalise.cache_info().currsize == 1
 
 
 def _put(value: str) -> tuple[str, str]:

@@ -36,7 +36,7 @@ bounds = st.builds(Range, st.binary(max_size=2), st.none() | st.binary(max_size=
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a few keys lie in many."""
-    monkeypatch.setattr(sorted_map, "_MOST", 4)
+    monkeypatch.setattr(sorted_map, "_CHUNK_LENGTH", 4)
 
 
 @pytest.mark.usefixtures("small_chunks")
@@ -79,7 +79,7 @@ def everything(store: InMemoryStore) -> object:
         return (
             list(session.items(EVERYTHING)),
             list(session.contents(RangeScan("entries", EVERYTHING, True, 99))),
-            session.expired(0, 99, 99),
+            session.expired_keys(0, 99, 99),
             [(name, session.table_version(name)) for name in session.table_names("", 99)],
             [session.token(token) for token in (b"old", b"new", b"third")],
         )

@@ -39,7 +39,7 @@ def test_writes_differing_in_values_share_compiled_expressions() -> None:
 def test_other_names_compile_again() -> None:
     for name in ("a", "b", "a"):
         found, _ = compile_expressions("attribute_not_exists(#n)", None, {"#n": name}, None)
-        assert (found.presence, found.present) == (name, False)
+        assert (found.existence_of, found.must_exist) == (name, False)
 
 
 def test_values_of_another_type_are_checked_anew() -> None:
@@ -84,12 +84,12 @@ def test_unused_or_empty_placeholders_are_refused_each_time() -> None:
 
 def test_presence_shortcut_needs_plain_condition() -> None:
     for text in ("attribute_exists(a.b)", "NOT attribute_exists(a)", "attribute_exists(a) AND b = c", "a = b"):
-        assert compile_expressions(text, None, None, None)[0].presence == ""
+        assert compile_expressions(text, None, None, None)[0].existence_of == ""
 
 
 def test_compiled_expression_cache_is_bounded() -> None:
-    for at in range(programs._KEPT + 10):
+    for at in range(programs._CACHED_EXPRESSIONS + 10):
         found, _ = compile_expressions(f"a{at} = :v", None, None, {":v": number("1")})
         assert found.condition is not None
         assert found.condition({f"a{at}": number("1")}, {":v": number("1")})
-    assert len(programs._programs) <= programs._KEPT
+    assert len(programs._programs) <= programs._CACHED_EXPRESSIONS

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from prejoin.constructs.registry import CONSTRUCTS
 from prejoin.diagnostics import Severity
 from prejoin.types import Kind
 from prejoin.workload import codes
@@ -29,7 +30,7 @@ from prejoin.workload.grammar.inputs import read_inputs
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.quantities import read_cardinality, read_rate, read_size
 from prejoin.workload.grammar.statements import read_pin, read_relationship, read_tenant
-from prejoin.workload.grammar.values import read_history, read_retention
+from prejoin.workload.grammar.values import read_retention
 from prejoin.workload.grammar.writes import read_actions, read_checks
 
 GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "access-patterns.md").read_text("utf-8")
@@ -51,7 +52,7 @@ GRAMMAR: dict[str, Callable[[str], object]] = {
     "Cardinality": read_cardinality,
     "Size": read_size,
     "Retention": read_retention,
-    "History": read_history,
+    **{construct.grammar.label: construct.read for construct in CONSTRUCTS},
     "Input Parameters": read_inputs,
     "Result": read_result,
     "Sort": read_sort,
@@ -116,7 +117,7 @@ def test_warnings_and_alternatives_of_the_guide_are_right(place: str, loose: str
 
 
 def test_the_guide_names_every_section_label_type_and_flag() -> None:
-    for name in (*SECTIONS, *CONTEXT_LABELS, "Unique", "Excludes", "Owner", "Lifecycle"):
+    for name in (*SECTIONS, *(label.name for label in CONTEXT_LABELS), "Unique", "Excludes", "Owner", "Lifecycle"):
         assert name in GUIDE
     for word in (*(str(kind) for kind in Kind if kind is not Kind.ENUM), *FLAGS):
         assert f"`{word}`" in GUIDE

@@ -1,4 +1,4 @@
-"""The shop's design in `examples/` is up to date. `python tests/examples/test_shop_design.py` writes it."""
+"""The shop's design in `examples/` is up to date. `python -m tests.examples.test_shop_design` writes it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def written(folder: Path) -> str:
 
 @pytest.mark.slow
 def test_the_design_of_the_shop_is_what_would_be_written(tmp_path: Path) -> None:
-    assert DESIGN.read_text("utf-8") == written(tmp_path), f"write it anew: python tests/examples/{Path(__file__).name}"
+    assert DESIGN.read_text("utf-8") == written(tmp_path), (
+        f"write it anew: python -m tests.examples.{Path(__file__).stem}"
+    )
 
 
 if __name__ == "__main__":

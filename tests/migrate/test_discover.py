@@ -5,10 +5,23 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from prejoin import PipelineError, Severity, discover_database, parse_document
-from prejoin.workload.model import Combine, Op, Read, Result, Verb, Write
+from prejoin.workload.model import (
+    Absence,
+    Combine,
+    Comparison,
+    Leaf,
+    Op,
+    Presence,
+    Read,
+    Result,
+    Value,
+    Verb,
+    Write,
+)
 from tests.migrate.shop import QUERIES, create_shop
 
 
@@ -141,6 +154,26 @@ def test_misfits_are_listed_with_advice(sql: str, what: str, database: str, tmp_
 def test_presence_of_an_attribute(sql: str, op: Op, database: str, tmp_path: Path) -> None:
     (read,) = discover(database, tmp_path, f"SELECT * FROM orders WHERE user_id = ? AND {sql}").workload.reads
     assert {i.attribute: i.op for i in read.inputs} == {"user_id": Op.EQ, "note": op}
+
+
+@pytest.mark.parametrize("statement", ["UPDATE orders SET status = ?", "DELETE FROM orders"])
+@pytest.mark.parametrize(
+    ("condition", "check"),
+    [
+        ("note IS NULL", Absence(entity="Order", attribute="note")),
+        ("note IS NOT NULL", Presence(entity="Order", attribute="note")),
+        ("total > 5", Comparison(entity="Order", attribute="total", op=Op.GT, values=(Value(param="total_limit"),))),
+    ],
+)
+def test_condition_of_a_write_is_a_check(
+    statement: str, condition: str, check: Leaf, database: str, tmp_path: Path
+) -> None:
+    found = discover(database, tmp_path, f"{statement} WHERE id = ? AND {condition}")
+    document = parse_document(found.document.encode())
+    assert [d for d in document.diagnostics if d.severity is Severity.ERROR] == []
+    (write,) = (*document.workload.writes, *document.workload.deletes)
+    (parsed_check,) = write.checks
+    assert msgspec.structs.replace(parsed_check, implied=False) == check
 
 
 def test_document_is_accepted_even_if_nothing_fits(database: str, tmp_path: Path) -> None:

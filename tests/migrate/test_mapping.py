@@ -226,7 +226,7 @@ def test_times_without_a_zone_and_forgotten_columns_are_warnings(shop: Path) -> 
 
 def test_entity_with_a_history_is_reported(shop: Path) -> None:
     with open_migration() as migration:
-        workload = migration.found.document.workload
+        workload = migration.query.document.workload
         kept = tuple(msgspec.structs.replace(e, history=History(3)) for e in workload.entities if e.name == "Order")
         others = tuple(e for e in workload.entities if e.name != "Order")
         text = Path(migration.mapping_file).read_text(encoding="utf-8")

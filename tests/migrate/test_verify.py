@@ -46,7 +46,7 @@ def test_equal_sides_are_equal_with_all_known_patterns(loaded: Migration) -> Non
     assert result.differences == ()
     assert {e.entity: (e.rows, e.items) for e in result.entities}["Order"] == (60, 60)
     run = {p.pattern: p.runs for p in result.patterns}
-    assert set(run) == {r.id for r in loaded.found.document.workload.reads}
+    assert set(run) == {r.id for r in loaded.query.document.workload.reads}
     assert run["AP-001"] == 20
     assert all(run.values())
     assert len(loaded.mapping.patterns) > 5
@@ -55,7 +55,7 @@ def test_equal_sides_are_equal_with_all_known_patterns(loaded: Migration) -> Non
 def test_collection_without_one_of_its_items_is_found(loaded: Migration) -> None:
     for order in range(1, 61):
         call(loaded, "DeleteItem", {"Key": key(f"ORDER#{order}", "ORDER_ITEM#1")})
-    read = next(r for r in loaded.found.document.workload.reads if r.combine)
+    read = next(r for r in loaded.query.document.workload.reads if r.combine)
     result = verify_table(loaded, PLACE)
     compared = next(p for p in result.patterns if p.pattern == read.id)
     assert (compared.runs, len(compared.differences)) == (20, 20)
@@ -157,7 +157,7 @@ def test_row_that_fits_no_item_is_named(loaded: Migration) -> None:
 def test_many_differences_are_all_counted(loaded: Migration, monkeypatch: pytest.MonkeyPatch) -> None:
     from prejoin.migrate.verify import verify
 
-    monkeypatch.setattr(verify, "MOST", 5)
+    monkeypatch.setattr(verify, "MAX_EXAMPLES", 5)
     monkeypatch.setattr(compare, "GROUP", 10)
     with sqlite3.connect("shop.db") as db:
         db.execute("UPDATE orders SET total = total + 1")
@@ -171,7 +171,7 @@ def test_many_differences_are_all_counted(loaded: Migration, monkeypatch: pytest
 def test_pattern_with_another_order_is_found(loaded: Migration) -> None:
     text = Path("mapping.toml").read_text(encoding="utf-8")
     assert "ORDER BY placed_at DESC" in text
-    read = next(r for r in loaded.found.document.workload.reads if r.paginated)
+    read = next(r for r in loaded.query.document.workload.reads if r.paginated)
     source = loaded.mapping.patterns[read.id]
     loaded.mapping.patterns[read.id] = type(source)(source.sql.replace("placed_at DESC", "placed_at ASC"))
     result = verify_table(loaded, PLACE)
@@ -188,7 +188,7 @@ def test_pattern_that_returns_other_items_is_found(loaded: Migration) -> None:
 
 @pytest.mark.slow
 def test_pattern_that_counts_otherwise_is_found(loaded: Migration) -> None:
-    read = next(r for r in loaded.found.document.workload.reads if str(r.result) == "Count")
+    read = next(r for r in loaded.query.document.workload.reads if str(r.result) == "Count")
     source = loaded.mapping.patterns[read.id]
     loaded.mapping.patterns[read.id] = type(source)(source.sql.replace("COUNT(*)", "COUNT(*) + 1"))
     assert {d.attribute for d in verify_table(loaded, PLACE).differences} == {"count"}
@@ -197,10 +197,10 @@ def test_pattern_that_counts_otherwise_is_found(loaded: Migration) -> None:
 def test_items_that_sort_alike_may_come_in_any_order(
     shop: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from prejoin.migrate.verify import patterns
+    from prejoin.migrate.verify import sides, statement
 
-    monkeypatch.setattr(patterns, "MOST", 5)
-    monkeypatch.setattr(patterns, "_READ", 10)
+    monkeypatch.setattr(sides, "MAX_ITEMS", 5)
+    monkeypatch.setattr(statement, "_MAX_ROWS", 10)
     with sqlite3.connect("shop.db") as db:
         db.execute("UPDATE orders SET placed_at = '2025-01-01T00:00:00', user_id = id % 2 + 1, status = 'PENDING'")
     db.close()

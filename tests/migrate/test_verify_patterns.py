@@ -22,7 +22,7 @@ from prejoin import (
     write_design,
 )
 from prejoin.migrate.migration import Migration
-from prejoin.migrate.verify.patterns import PatternComparison
+from prejoin.migrate.verify.sides import PatternComparison
 from prejoin.pipeline.connection import connect
 
 PLACE = TablePlace(db="table.db")

@@ -51,7 +51,7 @@ from prejoin import (
     version_of,
     write_large,
 )
-from prejoin.patterns.large.large import OBJECT_SIZE, PART_SIZE
+from prejoin.keys.content import OBJECT_SIZE, PART_SIZE
 
 
 @dataclass

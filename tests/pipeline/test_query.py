@@ -18,6 +18,7 @@ from prejoin.pipeline.errors import InvalidArgumentError, PipelineError, Refused
 from prejoin.pipeline.query.arguments import MissingArgumentsError
 from prejoin.pipeline.query.query import plain, query_design, run_pattern
 from prejoin.proof.package import load_package
+from prejoin.workload.program.resolved_read import ReturnKind
 from tests.pipeline.conftest import EXAMPLES
 
 
@@ -71,7 +72,7 @@ def test_a_table_that_exists_needs_all_arguments(document: Document, place: Tabl
 
 def test_a_write_to_a_table_that_exists_is_confirmed(document: Document, place: TablePlace) -> None:
     found = query_design(document)
-    write = next(w for w in document.workload.writes if found.methods[w.id].result.kind == "nothing")
+    write = next(w for w in document.workload.writes if found.methods[w.id].result.kind is ReturnKind.NOTHING)
     arguments = {name: json.dumps(plain(value)) for name, value in run_pattern(found, write.id).arguments.items()}
     with pytest.raises(RefusedError, match=f"{write.id} would change data"):
         run_pattern(found, write.id, arguments, place=place, confirm=lambda pattern: False)

@@ -93,6 +93,9 @@ def _is_compared(function: ast.AST, constant: ast.Constant) -> bool:
     """Whether a constant is a value that an item is compared with, or set to."""
     if isinstance(constant.value, bool) or not isinstance(constant.value, int | str):
         return False
+    casts = [node for node in ast.walk(function) if isinstance(node, ast.Call) and ast.unparse(node.func) == "cast"]
+    if any(cast.args[0] is constant for cast in casts):
+        return False  # the name of a type
     holders = [node for node in ast.walk(function) if isinstance(node, ast.Lambda | ast.Assign | ast.AugAssign)]
     return any(node is constant for holder in holders for node in ast.walk(holder))
 
@@ -110,16 +113,22 @@ OTHER_TEXTS = {"OPEN": "DONE", "DONE": "OPEN", "CLOSED": "OPEN"}
 # --- Conditions -----------------------------------------------------------------------------------------------------
 
 
-def _conditions(function: ast.AST) -> Iterator[Mutant]:
+def _conditions(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Mutant]:
     """Conditions that are dropped: one of several, all of an item, or those compared before anything is sent."""
+    hints = [argument.annotation for argument in ast.walk(function.args) if isinstance(argument, ast.arg)]
+    annotations = {id(part) for hint in hints if hint is not None for part in ast.walk(hint)}
     for number, node in enumerate(_nodes(function, ast.BinOp)):
         assert isinstance(node, ast.BinOp)
-        if isinstance(node.op, ast.BitAnd):
+        if isinstance(node.op, ast.BitAnd | ast.BitOr) and id(node) not in annotations:
+            other = ast.BitOr if isinstance(node.op, ast.BitAnd) else ast.BitAnd
+            yield Mutant(f"`{ast.unparse(node)}` with the other operator", _at(ast.BinOp, number, _joined_by(other)))
             for side in ("left", "right"):
                 text = ast.unparse(getattr(node, side))
                 yield Mutant(f"`{text}` dropped", _at(ast.BinOp, number, _keep_other(side)))
     for number, node in enumerate(_nodes(function, ast.Call)):
         assert isinstance(node, ast.Call)
+        if isinstance(node.func, ast.Name) and node.func.id == "not_":
+            yield Mutant(f"`{ast.unparse(node)}` without its not", _at(ast.Call, number, _without_not))
         for keyword in node.keywords:
             if keyword.arg in ("where", "or_absent"):
                 text = f"{keyword.arg}={ast.unparse(keyword.value)}"
@@ -128,6 +137,20 @@ def _conditions(function: ast.AST) -> Iterator[Mutant]:
         assert isinstance(node, ast.If)
         text = ast.unparse(node.test)
         yield Mutant(f"`if {text}` dropped", _at(ast.If, number, _never))
+
+
+def _joined_by(operator: type[ast.operator]) -> Callable[[ast.AST], None]:
+    def change(node: ast.AST) -> None:
+        assert isinstance(node, ast.BinOp)
+        node.op = operator()
+
+    return change
+
+
+def _without_not(node: ast.AST) -> None:
+    """Makes `not_(x)` a `not_(not_(x))`, because a call cannot be replaced by its argument in place."""
+    assert isinstance(node, ast.Call)
+    node.args = [ast.Call(ast.Name("not_", ast.Load()), node.args, [])]
 
 
 def _keep_other(side: str) -> Callable[[ast.AST], None]:

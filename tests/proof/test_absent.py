@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 from tests.solutions import solve
 
+from prejoin.cases.brute_force import BruteForce
 from prejoin.engine import Embedded
-from prejoin.proof.brute_force import BruteForce
 from prejoin.proof.prove import prove
 from prejoin.proof.sample_table import SampleTable
 from prejoin.workload.files import read_text
@@ -66,7 +66,7 @@ def test_missing_attribute_differs_from_every_value(workload: Workload, pattern:
     read = workload.pattern(pattern)
     assert isinstance(read, Read)
     with Embedded() as engine:
-        sample = SampleTable.create(workload, solve(workload).design, engine, NOW)
+        sample = SampleTable.create(workload, solve(workload).design, engine, NOW, 4, edge_values=True)
         job = {"jobId": "a", "team": "t"}
         assert bool(BruteForce(read, workload, NOW).answer({"Job": [job]}, {"team": "t"})) is found
         assert any("state" not in item for item in sample.items["Job"])

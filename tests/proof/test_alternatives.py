@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import pytest
+from tests.design.texts import filters_of
 from tests.solutions import solve
 
 from prejoin.design.cost.assumptions import kept_by_all
-from prejoin.design.explain.relaxations import instead_of
+from prejoin.design.whatif.attempt import WhatIf
+from prejoin.design.whatif.relaxations import relax
 from prejoin.engine import Embedded
 from prejoin.proof.prove import prove
 from prejoin.proof.result import Proof
-from prejoin.render.python import reads
 from prejoin.render.python.package import render_package
+from prejoin.render.python.reads import inputs
 from prejoin.workload.document.write_document import write_document
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Workload
+from prejoin.workload.program.resolved_read import resolve_read
 
 TICKETS = """
 # Tickets
@@ -107,13 +110,13 @@ def test_generated_method_and_design_say_or() -> None:
     design = solve(workload).design
     operation = design.operation("AP-001")
     assert operation is not None
-    assert operation.requests[0].filters == ("(status = OPEN or priority = HIGH)",)
+    assert filters_of(operation.requests[0]) == ['(status = "OPEN" or priority = "HIGH")']
     code = render_package(workload, design).modules["repository"]
     assert 'filter=lambda o: (o.status == "OPEN") | (o.priority == "HIGH")' in code
 
 
 def test_code_that_requires_all_alternatives_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reads, "alternatives", lambda inputs: [(one,) for one in inputs])
+    monkeypatch.setattr(inputs, "alternatives", lambda conditions: [(condition,) for condition in conditions])
     (wrong, *_) = proven(tickets("status = OPEN or priority = HIGH")).failed
     assert wrong.pattern == "AP-001"
 
@@ -135,8 +138,9 @@ def test_filters_of_several_entities_may_be_optional(inputs: str) -> None:
 def test_alternatives_keep_more_than_each_of_them() -> None:
     workload = tickets("status = OPEN or priority = HIGH")
     (read,) = workload.reads
-    assert kept_by_all(workload, read, read.inputs[1:]) == pytest.approx(0.75)
-    assert kept_by_all(workload, read, read.inputs[1:2]) == pytest.approx(0.5)
+    resolved = resolve_read(workload, read)
+    assert kept_by_all(resolved, resolved.clauses[1:]) == pytest.approx(0.75)
+    assert kept_by_all(resolved, resolved.clauses[1:2]) == pytest.approx(0.5)
 
 
 def test_read_for_each_alternative_is_proposed_if_a_filter_reads_too_much() -> None:
@@ -145,7 +149,7 @@ def test_read_for_each_alternative_is_proposed_if_a_filter_reads_too_much() -> N
     operation = solution.design.operation("AP-001")
     assert operation is not None
     assert not operation.served
-    found = instead_of(workload, solution, workload.reads[0])
+    found = relax(WhatIf(workload, solution), workload.reads[0])
     assert "2 reads in place of `or`, merged by the application" in found[0].text
     assert found[0].take == ("AP-001-1: teamId, assignee (keeps 0.01%)", "AP-001-2: teamId, ticketId")
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tests.design.claims import false_claims
+from tests.design.texts import filters_of
 from tests.proof.league import NOW
 
-from prejoin.design.checks.claims import false_claims
 from prejoin.design.explain import explain
 from prejoin.design.model import Call, Design
 from prejoin.design.solver.solve import solve
@@ -93,7 +94,7 @@ def test_optional_input_that_completes_a_key_is_a_filter_of_another() -> None:
         ("AP-020 | Beta | Beta | create Beta | -",),
     )
     (request,) = design.operations[0].requests
-    assert (request.call, request.slot, request.filters) == (Call.QUERY, "gsi1", ("alphaId = {alphaId}",))
+    assert (request.call, request.slot, filters_of(request)) == (Call.QUERY, "gsi1", ["alphaId = {alphaId}"])
 
 
 def test_optional_id_beside_a_condition_of_a_sparse_index() -> None:
@@ -153,7 +154,7 @@ def test_index_holds_attributes_of_filters_that_are_in_keys_of_the_table() -> No
     design = designed(
         {"Alpha": entity}, ("AP-001 | Alpha | state, code? | Collection (alphaId, state) | - | Yes | No",)
     )
-    assert design.operations[0].requests[0].filters == ("code = {code}",)
+    assert filters_of(design.operations[0].requests[0]) == ["code = {code}"]
 
 
 def test_natural_index_keys_are_not_filtered() -> None:

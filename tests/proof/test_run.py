@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from tests.place import examples
 from tests.shop import shop_design, shop_workload
 
+from prejoin.cases.data import DataGenerator, Values
 from prejoin.design.files import read_design
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.engine import Embedded
-from prejoin.proof.data import DataGenerator, Values
 from prejoin.proof.package import load_package
 from prejoin.proof.prove import prove_patterns
 from prejoin.proof.prove_reads import prove_read

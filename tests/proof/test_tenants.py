@@ -9,10 +9,10 @@ import pytest
 from msgspec.structs import replace
 from tests.solutions import solve
 
+from prejoin.cases.data import DataGenerator
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.engine import Embedded
-from prejoin.proof.data import DataGenerator
 from prejoin.proof.prove import prove
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.model import Workload

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from msgspec.structs import replace
+from tests.proof.documented_requests import differences, recorded_calls
 from tests.solutions import solve
 
 from prejoin import Client
@@ -60,10 +61,25 @@ def test_a_table_whose_items_end_is_proven(kind: str) -> None:
     workload = sessions(kind)
     design = solve(workload).design
     with Embedded() as engine:
-        proof = prove(workload, design, engine, now=NOW)
+        proof = prove(workload, design, engine)
         assert [(a.pattern, a.wrong, a.problem) for a in proof.failed] == []
         assert proof.findings == ()
         assert engine.expire() == 0
+
+
+@pytest.mark.everyday(1)
+@pytest.mark.parametrize("kind", ["datetime", "integer", "number", "decimal"])
+def test_the_documented_requests_store_each_time_in_the_form_of_its_attribute(kind: str) -> None:
+    """One write sets a datetime, a date and the end of its item, which is a number, to the same time."""
+    text = DOCUMENT.replace("KIND", kind).replace("seenAt = now,", "seenAt = now + 30 days, seenOn = now + 30 days,")
+    text = text.replace("  - `seenAt`", "  - `seenOn` (date, optional, mutable)\n  - `seenAt`")
+    assert text.count("seenOn") == 2
+    workload = read_text(text, "md").workload
+    design = solve(workload).design
+    with Embedded() as engine, recorded_calls() as recorded:
+        prove(workload, design, engine)
+    assert recorded
+    assert differences(recorded, workload, design) == []
 
 
 @pytest.mark.parametrize("kind", ["datetime", "integer", "number", "decimal"])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prejoin.render.stamp import difference, merge, stamped
+from prejoin.render.stamp import add_stamp, difference, merge
 
-OLD = stamped("import os\n\nx = 1\n")
-NEW = stamped("import os\n\nx = 2\ny = 3\n")
+OLD = add_stamp("import os\n\nx = 1\n")
+NEW = add_stamp("import os\n\nx = 2\ny = 3\n")
 
 
 def test_a_file_that_is_not_there_is_new() -> None:
@@ -54,8 +54,8 @@ def test_the_difference_is_shown_before_anything_is_written() -> None:
 
 
 def test_comments_of_other_languages_take_the_stamp_too() -> None:
-    page = stamped("# Title\n", "<!-- ", " -->")
-    assert merge(page + "more\n", stamped("# Other\n", "<!-- ", " -->")).text.endswith("# Other\nmore\n")
+    page = add_stamp("# Title\n", "<!-- ", " -->")
+    assert merge(page + "more\n", add_stamp("# Other\n", "<!-- ", " -->")).text.endswith("# Other\nmore\n")
 
 
 texts = st.text(alphabet="ab\n\x0c\u2028#", max_size=30)
@@ -63,5 +63,5 @@ texts = st.text(alphabet="ab\n\x0c\u2028#", max_size=30)
 
 @given(texts, texts, texts)
 def test_additions_survive_any_regeneration(first: str, second: str, own: str) -> None:
-    old, new = stamped(first + "\n"), stamped(second + "\n")
+    old, new = add_stamp(first + "\n"), add_stamp(second + "\n")
     assert merge(old + own, new).text == new + own

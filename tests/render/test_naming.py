@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.render.designed import NAMES, designed
 
-from prejoin.render.naming import LONGEST, RESERVED, class_name, class_names, method_name, method_names, snake
+from prejoin.render.naming import class_name, class_names, method_name, method_names
+from prejoin.workload.field_names import LONGEST, RESERVED, snake
 from prejoin.workload.model import Entity, Read, Workload, Write
 
 TEXTS = st.text(max_size=80) | st.sampled_from(

@@ -47,7 +47,7 @@ DOCUMENT = """
 
 
 def tokens(method: Method) -> list[str]:
-    return [param.name for param in method.params if param.meaning == Option("token")]
+    return [param.name for param in method.params if param.meaning == Option.TOKEN]
 
 
 def test_a_transaction_with_a_token_is_done_once() -> None:
@@ -60,6 +60,16 @@ def test_a_transaction_with_a_token_is_done_once() -> None:
         for _ in range(3):
             getattr(driver.repository, method.name)(comment, token="once")
         assert driver.get("Post", post_id=post["postId"]).comment_count == post["commentCount"] + 1
+
+
+def test_object_of_a_token_is_another_parameter() -> None:
+    """The method takes the object of an entity `Token` and the token of the transaction."""
+    text = DOCUMENT.replace("Voucher", "Token").replace("`token` (", "`code` (").replace("| token,", "| code,")
+    workload = read_text(text, "md").workload
+    method = repository_methods(workload, solve(workload).design)["AP-021"]
+    names = [param.name for param in method.params]
+    assert names == ["token", "request_token"]
+    assert tokens(method) == ["request_token"]
 
 
 def test_write_that_depends_on_the_time_has_no_token() -> None:

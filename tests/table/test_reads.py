@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
@@ -12,6 +14,7 @@ from tests.place import fresh
 from prejoin import (
     Call,
     Client,
+    ConditionFailed,
     CursorError,
     Entity,
     Index,
@@ -137,6 +140,31 @@ def test_ranges_equal_a_filter(shop: Shop) -> None:
 def test_a_range_that_nothing_can_match_makes_no_call(shop: Shop) -> None:
     assert list(shop.db.query(Order, lambda o: between(o.placed_at, T, T - timedelta(days=1)), user_id="1")) == []
     assert shop.calls == []
+
+
+@pytest.mark.parametrize(
+    ("condition", "matches"),
+    [
+        (lambda o: between(o.total, 5, 1), lambda o: False),
+        (lambda o: between(o.status, "SHIPPED", "DONE"), lambda o: False),
+        (lambda o: between(o.placed_at, T, T - timedelta(days=1)), lambda o: False),
+        (lambda o: (o.total > 3) & between(o.total, 5, 1), lambda o: False),
+        (lambda o: (o.total > 3) | between(o.total, 5, 1), lambda o: o.total > 3),
+        (lambda o: ~between(o.total, 5, 1), lambda o: True),
+        (lambda o: between(o.total, 1, 5), lambda o: 1 <= o.total <= 5),
+        (lambda o: between(o.total, 5, 5), lambda o: o.total == 5),
+    ],
+)
+def test_no_value_is_between_ends_that_are_the_wrong_way_round(
+    shop: Shop, condition: Callable[[Order], bool], matches: Callable[[Order], bool]
+) -> None:
+    matching = [order for order in shop.of("1") if matches(order)]
+    assert list(shop.db.query(Order, user_id="1", filter=condition)) == matching
+    assert shop.db.count(Order, user_id="1", filter=condition) == len(matching)
+    order = shop.of("1")[0]
+    with suppress(ConditionFailed):
+        shop.db.delete(Order, where=condition, user_id="1", placed_at=order.placed_at, order_id=order.order_id)
+    assert len(shop.db.query(Order, user_id="1").items) == len(shop.of("1")) - matches(order)
 
 
 def test_order_is_that_of_the_key_or_refused(shop: Shop) -> None:

@@ -149,6 +149,21 @@ def test_a_schema_that_could_lose_or_mix_up_items_is_refused(build: Any, message
         build()
 
 
+def test_an_index_shares_the_attributes_of_the_table_only_with_the_same_texts() -> None:
+    inverted = Index("inverted", pk="sk", sk="pk")
+    schema = Schema(order(indexes={"inverted": Key("ORDER#{order_id}", "USER#{user_id}")}), indexes=[inverted])
+    assert schema.key(Order, user_id="4", order_id="7") == {"pk": {"S": "USER#4"}, "sk": {"S": "ORDER#7"}}
+    with pytest.raises(SchemaError, match="the key attribute sk has one value in an item"):
+        Schema(order(indexes={"inverted": Key("STATUS#{status}", "USER#{user_id}")}), indexes=[inverted])
+    with pytest.raises(SchemaError, match="the key attribute pk has one value in an item"):
+        Schema(order(indexes={"other": Key("ORDER#{order_id}", "X")}), indexes=[Index("other", pk="pk", sk="osk")])
+
+
+def test_a_schema_has_a_type_attribute() -> None:
+    with pytest.raises(SchemaError, match="no type attribute"):
+        Schema(order(), type_attribute="")
+
+
 def test_membership_is_declared_by_a_condition() -> None:
     def when(condition: Any) -> tuple[When, ...]:
         schema = Schema(order(indexes={"g": Key("A", "{placed_at}", when=condition)}), indexes=[Index("g")])

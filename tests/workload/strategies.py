@@ -52,6 +52,7 @@ from prejoin.workload.model import (
     RelationshipKind,
     Result,
     Section,
+    SoftDelete,
     Sort,
     Spread,
     Stability,
@@ -72,7 +73,23 @@ from prejoin.workload.tenants import expand
 
 words = st.from_regex(r"[a-z][a-zA-Z0-9_]{0,8}", fullmatch=True)
 odd = st.sampled_from(
-    ["first name", "größe", "e-mail", "日付", "class", "filter", "last", "in", "per", "#x", "a|b", "x/y"]
+    [
+        "first name",
+        "größe",
+        "e-mail",
+        "日付",
+        "class",
+        "filter",
+        "last",
+        "in",
+        "per",
+        "#x",
+        "a|b",
+        "x/y",
+        "$id <b>",
+        "a = b",
+        "a, b",
+    ]
 )
 names = words | odd
 entity_names = st.from_regex(r"[A-Z][a-zA-Z0-9]{0,8}", fullmatch=True) | st.sampled_from(["Größe", "Class", "Über"])
@@ -80,7 +97,7 @@ entity_names = st.from_regex(r"[A-Z][a-zA-Z0-9]{0,8}", fullmatch=True) | st.samp
 lines = st.from_regex(r"[A-Za-zéß(][A-Za-z0-9 ,.;:!?()'\"é|%+=>-]{0,40}[a-z.)]", fullmatch=True)
 texts = st.just("") | lines | st.builds(lambda a, b: f"{a}\n{b}", lines, lines)
 prose = st.just("") | st.lists(
-    lines.filter(lambda t: "|" not in t and not t.startswith("(") and "=" not in t and not t.strip().lower().startswith(("description", "attributes", "relationships", "cardinality", "size", "retention", "kept for", "history", "unique", "excludes", "owner", "lifecycle", "status"))),
+    lines.filter(lambda t: "|" not in t and not t.startswith("(") and "=" not in t and not t.strip().lower().startswith(("description", "attributes", "relationships", "cardinality", "size", "retention", "kept for", "history", "soft delete", "unique", "excludes", "owner", "lifecycle", "status"))),
     min_size=1,
     max_size=2,
 ).map("\n\n".join)  # fmt: skip
@@ -162,6 +179,7 @@ def relationships(draw: st.DrawFn, entities: list[str]) -> Relationship:
     return Relationship(left, kind, right, via, draw(st.just("") | words), draw(st.just("") | lines))
 
 
+soft_deletes = st.builds(SoftDelete, words, st.none() | st.integers(0, 10**8), st.booleans())
 histories = st.builds(History, st.none() | st.integers(0, 10**6), st.none() | st.integers(0, 10**8))
 
 
@@ -179,6 +197,7 @@ def entities(draw: st.DrawFn, name: str, all_names: list[str]) -> Entity:
         size=draw(st.none() | sizes),
         retention=draw(st.none() | st.integers(1, 10**8)),
         history=draw(st.none() | histories),
+        soft_delete=draw(st.none() | soft_deletes),
         unique=tuple(draw(st.lists(st.lists(words, min_size=1, max_size=3).map(tuple), max_size=2))),
         excludes=tuple(draw(st.lists(entity_names, max_size=2))),
         owner=draw(st.just("") | words),

@@ -124,6 +124,16 @@ FOLLOWED: dict[str, list[object]] = {
         ((", version += 1", ""),),
         (("version = 3", "version = version"), ("| Return | loanId |", "| Return | loanId, version |")),
     ],
+    "PJ227": [
+        (("`dueOn` (date)\n", "`dueOn` (date)\n  - `removedAt` (datetime, optional, mutable)\n"),),
+        ((', default="2024-01-01T00:00:00Z"', ""),),
+        (("`dueOn` (date)\n", "`dueOn` (date)\n  - `expiresAt` (datetime, optional, mutable, ttl)\n"),),
+        ((", unique values are released", ""),),
+        ((", follows Member.name within 1 minute", ""),),
+        (("  - `scan` (content)\n", ""),),
+        ((", removedAt = now", ""),),
+        (("removedAt not exists", "Loan exists"),),
+    ],
     "PJ230": [
         (("`joinedAt` (datetime, immutable)", "`memberJoinedAt` (datetime, immutable)"),),
         (("  - `removedAt` (datetime, ttl)\n", ""),),

@@ -206,3 +206,26 @@ def test_stale_mark_is_harmless() -> None:
     assert asked is not None
     assert asked.key == "id of User"
     assert not has_errors(read_text(write_text(_whole(), "md"), "md").diagnostics)
+
+
+@pytest.mark.parametrize(("text", "description"), [("-", ""), ("one line<br>another", "one line\nanother")])
+def test_a_description_is_read_as_the_document_reads_it(text: str, description: str) -> None:
+    workload = _give(begin(read_text(starter(), "md").workload), ["read", "orders of a user", "back"])
+    key, _, pattern_id = workload.header["Interview"].partition(", then ")[0].partition(" of ")
+    assert key == "description"
+    workload = answer(workload, text)
+    pattern = workload.pattern(pattern_id)
+    assert pattern is not None
+    assert pattern.description == description
+    assert _again(workload) == workload
+
+
+@pytest.mark.parametrize(
+    ("kind", "description", "advice"),
+    [("write", "place it", "create"), ("write", "change its state", "update"), ("delete", "remove it", "delete")],
+)
+def test_advice_about_items_suggests_the_verb_of_the_description(kind: str, description: str, advice: str) -> None:
+    workload = _give(begin(read_text(starter(), "md").workload), [kind, description, "Tool", "-"])
+    with pytest.raises(Inexact) as refused:
+        answer(workload, "User")
+    assert refused.value.fix.startswith(f"write `{advice} User")

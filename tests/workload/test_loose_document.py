@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from prejoin.types import Kind
 from prejoin.workload.document.read_document import read_document
+from prejoin.workload.document.tables import TABLES
 from prejoin.workload.document.write_document import write_document
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Combine, Direction, Presence, Rate, Result, Under, Verb
@@ -213,3 +216,13 @@ def test_attributes_of_one_list_item_are_read_one_by_one() -> None:
     ]
     fixes = [d.fix for d in found.diagnostics if d.code == "PJ110"]
     assert fixes == ["write the type of the id before it: `(string, → …)`"]
+
+
+@pytest.mark.parametrize("section", TABLES)
+def test_a_row_without_a_cell_for_a_required_column_is_read(section: str) -> None:
+    columns = [column.name for column in reversed(TABLES[section].columns)]
+    table = f"| {' | '.join(columns)} |\n{'| --- ' * len(columns)}|\n| User |\n"
+    reading = read_document(f"# Shop\n\n## {section}\n\n{table}")
+    messages = [diagnostic.message for diagnostic in reading.diagnostics]
+    assert any(message.startswith(f"this row has 1 cells, the table {len(columns)} columns") for message in messages)
+    assert len(getattr(reading.workload, TABLES[section].field)) == 1

@@ -112,6 +112,15 @@ def versioned(old: str = "", new: str = "", kept: str = "3 versions") -> str:
     return text.replace(old, new, 1)
 
 
+def marked(old: str = "", new: str = "", line: str = "removedAt", more: str = "") -> str:
+    """The rest of the document with a soft delete of loans, and a mistake."""
+    text = f"  - `removedAt` (datetime, optional, mutable)\n{more}" + REST.replace(
+        LIMIT, f"{LIMIT}- **Soft delete**: {line}\n"
+    )
+    assert old in text
+    return text.replace(old, new, 1)
+
+
 # The code, a text of the sound document and its replacement, the text that the message points at, a part of the fix.
 CASES = [
     ("PJ101", "# Library\n\n> Status: DRAFT\n\n", "", "", "# "),
@@ -223,6 +232,14 @@ CASES = [
     ("PJ226", REST, versioned("create Loan;", "put Loan;"), "put Loan", "`create Loan`"),
     ("PJ226", REST, versioned("(status = BACK)", "(status = BACK, version += 1)"), "update Loan", "leave it out"),
     ("PJ226", REST, versioned("| Loan exists |", "| version = 3 |"), "version = 3", "as an input"),
+    ("PJ227", LIMIT, LIMIT + "- **Soft delete**: removedAt\n", "removedAt", "`removedAt` (datetime, optional, mutable)"),
+    ("PJ227", REST, marked("optional, mutable)", 'optional, mutable, default="2024-01-01T00:00:00Z")'), "removedAt", "`removedAt` (datetime, optional, mutable)"),
+    ("PJ227", REST, marked(line="removedAt, kept 30 days"), "removedAt, kept 30 days", "mutable, ttl"),
+    ("PJ227", REST, marked(line="removedAt, unique values are released"), "removedAt, unique values are released", "write only `removedAt`"),
+    ("PJ227", REST, marked(more="  - `lender` (string, mutable, follows Member.name within 1 minute)\n"), "removedAt", "`follows`"),
+    ("PJ227", REST, marked(more="  - `scan` (content)\n"), "removedAt", "an entity of its own"),
+    ("PJ227", REST, marked("(status = BACK)", "(status = BACK, removedAt = now)"), "update Loan", "`delete Loan`"),
+    ("PJ227", REST, marked("| Loan exists |", "| removedAt not exists |"), "removedAt not exists", "leave it out"),
     ("PJ230", DUE, f"{DUE}  - `joinedAt` (integer, ttl)\n", "joinedAt", "rename it: `memberJoinedAt`"),
     ("PJ230", DUE, "`dueOn` (date)\n  - `joinedAt` (integer)\n  - `endsAt` (integer, ttl)\n  - `removedAt` (datetime, ttl)\n", "removedAt", "call it `endsAt`"),
     ("PJ230", "## Decisions\n", "## Decisions\n\n- the sort key is named `status`\n", "status", "another name"),
@@ -384,3 +401,27 @@ def test_invalid_data_is_reported_with_its_place(text: str, form: str, line: int
 def test_every_code_has_a_case_here() -> None:
     shown = {case[0] for case in CASES} | {"PJ100", "PJ140"}
     assert shown == set(codes.CATALOGUE), set(codes.CATALOGUE) - shown
+
+
+@pytest.mark.parametrize(
+    ("inputs", "items", "condition", "stays"),
+    [
+        ("loanId, version", "update Loan (status = BACK)", "version = version", True),
+        ("loanId, version", "update Loan (status = BACK, version)", "version = version", True),
+        ("loanId, version", "update Loan (status = BACK, version = version)", "version = version", True),
+        ("Loan", "put Loan", "version = version", True),
+        ("loanId, version, next", "update Loan (status = BACK, version = next)", "version = version", False),
+        ("loanId, version", "update Loan (status = BACK, version += 1)", "version = version", False),
+        ("Loan, old", "put Loan", "version = old", False),
+        ("loanId, version", "delete Loan", "version = version", False),
+    ],
+)
+def test_a_version_is_counted_only_if_it_changes(inputs: str, items: str, condition: str, stays: bool) -> None:
+    row = next(line for line in UNCOUNTED.splitlines() if "Return | loanId, version |" in line)
+    cells = row.split("|")
+    items_at = next(at for at, cell in enumerate(cells) if "update Loan" in cell)
+    condition_at = next(at for at, cell in enumerate(cells) if "version = version" in cell)
+    cells[items_at], cells[condition_at] = f" {items} ", f" {condition} "
+    changed = "|".join(cells).replace("loanId, version |", f"{inputs} |")
+    text = SOUND.replace(REST, UNCOUNTED.replace(row, changed))
+    assert ("PJ321" in {d.code for d in read_text(text, "md").diagnostics}) is stays

@@ -77,7 +77,7 @@ def test_a_value_is_an_attribute_an_input_or_a_constant(inputs: str, items: str,
             "invoiceId, Line[]",
             "create Line[]; update Invoice (due -= pieces)",
             "attribute of each Line",
-            "add `pieces[]`",
+            "give the value as an input of its own: `update Invoice (due -= amount)`",
         ),
     ],
 )

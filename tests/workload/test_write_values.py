@@ -7,7 +7,7 @@ import pytest
 from prejoin.diagnostics import Severity
 from prejoin.workload.files import read_text
 from prejoin.workload.lookup import changes
-from prejoin.workload.targets import known
+from prejoin.workload.program.resolved_write import resolve_write
 
 DOCUMENT = """# Seats
 
@@ -172,7 +172,7 @@ def test_null_is_no_value(word: str) -> None:
             )
         assert errors(inputs, items, f'holderId = "{word}"') == []
         both = errors(inputs, items, f'holderId = "{word}"; holderId <> {word}')
-        assert {code for code, _ in both} == {"PJ207"}
+        assert {code for code, _ in both} == {"PJ207", "PJ212"}  # it is no value, and they exclude each other
     assert errors("seatId", f'update Seat (holderId = "{word}")') == []
     assert errors(f"seatId, {word}", f"update Seat (holderId = {word})") == []
 
@@ -397,4 +397,106 @@ def test_an_input_that_a_condition_compares_is_not_the_value_of_its_attribute() 
         text = DOCUMENT.format(inputs="seatId, n", items="delete Seat", conditions=condition, transaction="No")
         workload = read_text(text, "md").workload
         write = next(one for one in (*workload.writes, *workload.deletes) if one.checks)
-        assert ("n" in known(workload, write, write.actions[0])) is is_known, condition
+        assert ("n" in resolve_write(workload, write).steps[0].known) is is_known, condition
+
+
+@pytest.mark.parametrize(
+    "items", ["update Seat (n)", "update Seat (n += n)", "update Seat (n -= n)", "upsert Seat (n = n, share = 1)"]
+)
+def test_a_list_is_no_value_of_one_item(items: str) -> None:
+    assert errors("seatId, n[]", items) == [("PJ246", "write the input `n`")]
+
+
+@pytest.mark.parametrize("op", ["=", "<>", "<", "<=", ">", ">="])
+def test_one_item_is_not_compared_with_a_list(op: str) -> None:
+    more = ", or `n in (least)`" if op == "=" else ""
+    assert errors("seatId, least[]", "update Seat (n = 1)", f"n {op} least") == [
+        ("PJ246", f"write the input `least`{more}")
+    ]
+    assert errors("seatId, least[]", "update Seat (n = 1)", "n in (least)") == []
+
+
+def test_a_list_or_a_set_takes_several_values() -> None:
+    assert errors("seatId, tags[]", "update Seat (tags)") == []
+
+
+ORDERS = """# Orders
+
+## Entities
+
+### Order
+
+- **Attributes**:
+  - `orderId` (string, natural)
+  - `total` (integer, mutable)
+
+### Line
+
+- **Attributes**:
+  - `orderId` (string, id, → Order)
+  - `lineNo` (integer, id)
+  - `qty` (integer, mutable)
+
+### Product
+
+- **Attributes**:
+  - `productId` (string, natural)
+  - `stock` (integer, mutable)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Name | Input Parameters | Result |
+| --- | --- | --- | --- | --- |
+| AP-001 | Order | order | orderId | Single |
+| AP-002 | Product | product | productId | Single |
+
+### Writes
+
+| ID | Entity | Name | Input Parameters | Items Written | Transaction | Conditions |
+| --- | --- | --- | --- | --- | --- | --- |
+| AP-010 | Order, Line, Product | write | {inputs} | {items} | Yes | - |
+"""
+GIVEN_LINES = [
+    (
+        "orderId, Line[]",
+        "create Line[]; update Order (total += qty)",
+        "PJ207",
+        "give the value as an input of its own: `update Order (total += amount)`",
+        ("orderId, Line[], amount", "create Line[]; update Order (total += amount)"),
+    ),
+    (
+        "orderId, Line[], productId[]",
+        "create Line[]; update Product[] (stock -= qty)",
+        "PJ207",
+        "add `qty[]` to the inputs, beside `Line[]`, with the ids of the items to change",
+        ("orderId, Line[], productId[], qty[]", "create Line[]; update Product[] (stock -= qty)"),
+    ),
+    (
+        "orderId, Line[]",
+        "update Line[] (qty -= qty)",
+        "PJ207",
+        "give ids and values in place of `Line[]`: `lineNo[], qty[]`",
+        ("orderId, lineNo[], qty[]", "update Line[] (qty -= qty)"),
+    ),
+    (
+        "Line[], qty[]",
+        "update Line[] (qty -= qty)",
+        "PJ212",
+        "give ids in place of the objects: `lineNo[], qty[]`",
+        ("orderId, lineNo[], qty[]", "update Line[] (qty -= qty)"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("inputs", "items", "code", "fix", "fixed"), GIVEN_LINES)
+def test_an_attribute_of_given_objects_is_no_input(
+    inputs: str, items: str, code: str, fix: str, fixed: tuple[str, str]
+) -> None:
+    def found(inputs: str, items: str) -> list[tuple[str, str]]:
+        diagnostics = read_text(ORDERS.format(inputs=inputs, items=items), "md").diagnostics
+        return [(one.code, one.fix) for one in diagnostics if one.severity is Severity.ERROR]
+
+    assert found(inputs, items) == [(code, fix)]
+    assert found(*fixed) == []

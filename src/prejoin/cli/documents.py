@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from prejoin.pipeline.document import DOCUMENT, Document, parse_document, read_document
-from prejoin.workload.document.read_document import MOST_CHARACTERS
+from prejoin.workload.document.sections import MOST_CHARACTERS
 from prejoin.workload.files import Form
 
 

@@ -14,14 +14,14 @@ _COMMAND = re.compile(rf"`{_NAME} (?=[a-z-])")
 
 def invocation() -> str:
     """The words before a command's name, quoted for a shell."""
-    called = Path(sys.argv[0])
-    if called.stem != _NAME or not called.is_file():
+    script = Path(sys.argv[0])
+    if script.stem != _NAME or not script.is_file():
         return _NAME  # started from Python, such as by a test
-    found = shutil.which(_NAME)
-    if found and Path(found).samefile(called):
+    command_on_path = shutil.which(_NAME)
+    if command_on_path and Path(command_on_path).samefile(script):
         return _NAME
-    absolute, here = called.absolute(), Path.cwd()
-    return shlex.quote(str(absolute.relative_to(here) if absolute.is_relative_to(here) else absolute))
+    absolute, folder = script.absolute(), Path.cwd()
+    return shlex.quote(str(absolute.relative_to(folder) if absolute.is_relative_to(folder) else absolute))
 
 
 def runnable(text: str) -> str:

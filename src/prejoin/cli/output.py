@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 import msgspec
 
 from prejoin.cli.outcome import Line, Outcome, Page, Piece, envelope
-from prejoin.cli.text.messages import coded, messages
+from prejoin.cli.text.messages import messages, with_code_style
 from prejoin.pipeline import codes
 from prejoin.pipeline.errors import PipelineError
 
@@ -40,7 +40,7 @@ def emit(command: str, outcome: Outcome, as_json: bool) -> None:
     if outcome.page:
         show(outcome.page)
     for note in outcome.notes:
-        say(*coded(note))
+        say(*with_code_style(note))
 
 
 def _place(outcome: Outcome) -> TextIO:
@@ -56,7 +56,7 @@ def show(page: Page | Iterable[Line], where: TextIO | None = None) -> None:
     stream: TextIO = where or sys.stdout
     if isinstance(page, str):
         _write(stream, page if page.endswith("\n") else page + "\n")
-    elif coloured(stream):
+    elif has_colours(stream):
         _paint(page, stream)
     else:
         text = "\n".join("".join(p if isinstance(p, str) else p[0] for p in line).rstrip() for line in page)
@@ -64,7 +64,7 @@ def show(page: Page | Iterable[Line], where: TextIO | None = None) -> None:
             _write(stream, text + "\n")
 
 
-def coloured(stream: TextIO) -> bool:
+def has_colours(stream: TextIO) -> bool:
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()

@@ -71,15 +71,15 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        found: click.Command = getattr(import_module(f"prejoin.cli.commands.{cmd_name}"), cmd_name)
-        return found
+        command: click.Command = getattr(import_module(f"prejoin.cli.commands.{cmd_name}"), cmd_name)
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
-            meant = get_close_matches(args[0].lower(), _COMMANDS, 1)
-            raise UnknownCommandError(args[0], meant[0] if meant else "", ctx)
+            matches = get_close_matches(args[0].lower(), _COMMANDS, 1)
+            raise UnknownCommandError(args[0], matches[0] if matches else "", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -121,7 +121,7 @@ def run(arguments: list[str]) -> int:
             emit(name, outcome, as_json)
             return int(outcome.status)
     except KeyboardInterrupt:
-        return _interrupted(name, as_json)
+        return _emit_interruption(name, as_json)
     except OutputError as problem:
         show(messages(problem.sources), sys.stderr)
         return int(ExitStatus.FAILED)
@@ -145,41 +145,45 @@ def _outcome(problem: Exception, arguments: list[str]) -> Outcome:
         raise KeyboardInterrupt
     if isinstance(problem, click.exceptions.NoArgsIsHelpError):
         help_text = problem.ctx.get_help() if problem.ctx else ""
-        return _said(ExitStatus.MISUSED, codes.MISUSED, "no command is given", "name one of these", (help_text,))
+        return _message_outcome(
+            ExitStatus.MISUSED, codes.MISUSED, "no command is given", "name one of these", (help_text,)
+        )
     if isinstance(problem, click.ClickException):
-        return _said(ExitStatus.MISUSED, codes.MISUSED, *_usage(problem))
+        return _message_outcome(ExitStatus.MISUSED, codes.MISUSED, *_usage(problem))
     if isinstance(problem, ModuleNotFoundError) and (extra := extra_of(problem, arguments)):
         message = f"this needs `{problem.name}`, which is not installed"
         fix = f"in a clone of prejoin: `{install_command(extra)}`"
-        return _said(ExitStatus.NOT_INSTALLED, codes.NOT_INSTALLED, message, fix)
+        return _message_outcome(ExitStatus.NOT_INSTALLED, codes.NOT_INSTALLED, message, fix)
     if os.environ.get("PREJOIN_DEBUG"):
         traceback.print_exception(problem)
     message = f"this is a bug in prejoin: {type(problem).__name__}"
-    again = f"PREJOIN_DEBUG=1 {invocation()} {shlex.join(arguments)}"
-    return _said(ExitStatus.FAULT, codes.FAULT, message, f"see the traceback with `{again}`, and please report it")
+    rerun = f"PREJOIN_DEBUG=1 {invocation()} {shlex.join(arguments)}"
+    return _message_outcome(
+        ExitStatus.FAULT, codes.FAULT, message, f"see the traceback with `{rerun}`, and please report it"
+    )
 
 
-def _said(status: ExitStatus, code: Code, message: str, fix: str, notes: tuple[str, ...] = ()) -> Outcome:
+def _message_outcome(status: ExitStatus, code: Code, message: str, fix: str, notes: tuple[str, ...] = ()) -> Outcome:
     return Outcome(status, sources=(Source("", "", (code.at(None, message, fix),)),), notes=notes)
 
 
 def _usage(problem: click.ClickException) -> tuple[str, str]:
     """An error of click as our messages are written: it begins with a small letter and has no full stop."""
-    message, meant = problem.format_message().strip().rstrip("."), ""
+    message, suggestion = problem.format_message().strip().rstrip("."), ""
     if isinstance(problem, click.NoSuchOption):
         message = f"there is no option `{problem.option_name}`"
-        meant = " or ".join(f"`{name}`" for name in problem.possibilities or ())
+        suggestion = " or ".join(f"`{name}`" for name in problem.possibilities or ())
     elif isinstance(problem, UnknownCommandError):
-        meant = f"`{problem.meant}`" if problem.meant else ""
+        suggestion = f"`{problem.meant}`" if problem.meant else ""
     context = problem.ctx if isinstance(problem, click.UsageError) else None
     path = context.command_path if context else "prejoin"
     see = f"see `{path} --help`"
-    small = message[:1].lower() + message[1:] if message[1:2].islower() or message[1:2] == " " else message
-    return small, f"did you mean {meant}? {see}" if meant else see
+    text = message[:1].lower() + message[1:] if message[1:2].islower() or message[1:2] == " " else message
+    return text, f"did you mean {suggestion}? {see}" if suggestion else see
 
 
-def _interrupted(name: str, as_json: bool) -> int:
+def _emit_interruption(name: str, as_json: bool) -> int:
     fix = "run the command again; no file is half written"
     with contextlib.suppress(KeyboardInterrupt, PipelineError):
-        emit(name, _said(ExitStatus.INTERRUPTED, codes.INTERRUPTED, "interrupted", fix), as_json)
+        emit(name, _message_outcome(ExitStatus.INTERRUPTED, codes.INTERRUPTED, "interrupted", fix), as_json)
     return int(ExitStatus.INTERRUPTED)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
+from prejoin.constructs.registry import constructs_of
+from prejoin.constructs.sharded_counter import counted_apart
 from prejoin.design.cost.assumptions import count_of, hottest, peak, size_of
 from prejoin.design.model import Counter, Design
 from prejoin.protocol import limits
@@ -17,13 +19,12 @@ from prejoin.protocol.prices import write_units
 from prejoin.types import Kind
 from prejoin.workload.bounds import may_leave_bounds
 from prejoin.workload.conditions import all_leaves, values_of
-from prejoin.workload.lookup import bare_name, bindings, changes
+from prejoin.workload.lookup import bare_name, changes
 from prejoin.workload.model import (
     Action,
     AtMost,
     Attribute,
     ChangeOp,
-    Combine,
     Consistency,
     CounterShards,
     Entity,
@@ -34,6 +35,8 @@ from prejoin.workload.model import (
     Workload,
     Write,
 )
+from prejoin.workload.program.resolved_read import resolve_read
+from prejoin.workload.program.resolved_write import Step
 
 MOST_SHARDS = limits.TRANSACTION_ACTIONS - 1
 """A delete deletes the item and all its shards in one transaction."""
@@ -70,11 +73,10 @@ def keeps_counters(counters: Iterable[Counter], design: Design) -> bool:
     )
 
 
-def is_spread(counters: Sequence[Counter], write: Write, action: Action, entity: Entity) -> bool:
-    """Whether an action adds to shards only, and does not write the item."""
-    counter = next((one for one in counters if one.entity == entity.name), None)
-    changed = {change.attribute for change in changes(write, action, entity)}
-    return counter is not None and action.updates and bool(changed) and changed <= set(counter.attributes)
+def is_spread(counters: Sequence[Counter], step: Step) -> bool:
+    """Whether a step adds to shards only, and does not write the item."""
+    counter = next((counter for counter in counters if counter.entity == step.entity.name), None)
+    return counter is not None and bool(step.changed) and step.changed <= counted_apart(counter, step.action)
 
 
 def _counters(workload: Workload) -> Iterator[Counter]:
@@ -116,10 +118,9 @@ def obstacle(workload: Workload, entity: Entity, attribute: Attribute) -> str:
     name = attribute.name
     if attribute.id or attribute.type.kind not in (Kind.INTEGER, Kind.DECIMAL):
         return f"`{name}` is not a number that can be added up exactly"
-    if entity.history:
-        return f"each change of a {entity.name} is a version in its history"
-    if any(a.ttl for a in entity.attributes):
-        return f"a {entity.name} expires, and the shards of `{name}` would stay"
+    for bound in constructs_of(entity):
+        if why := bound.counter_obstacle(name):
+            return why
     if write_id := may_leave_bounds(workload, entity, attribute):
         return f"`{name}` has bounds, which {write_id} may leave, and no item knows the sum: take the bounds away"
     for write in (*workload.writes, *workload.deletes):
@@ -150,15 +151,16 @@ def _refused(write: Write, action: Action, entity: Entity, name: str) -> str:
 
 def _unsummed(workload: Workload, read: Read, entity: Entity, name: str) -> str:
     """Why a read cannot have the sum."""
-    asked = [*(i.attribute for i in read.inputs), *(sort.attribute for sort in read.sort)]
-    if any(bindings(workload, read.entities, one).get(entity.name) == name for one in asked):
+    resolved = resolve_read(workload, read)
+    bound = [*(clause.bound for clause in resolved.clauses), *(sort.bound for sort in resolved.order)]
+    if any(entity.name in one and one[entity.name].name == name for one in bound):
         return (
             f"asks for `{name}` in a key or a filter, and no item knows the sum: copy it to another attribute now and "
             "then, and ask for that"
         )
     if not wants(read, name):
         return ""
-    if read.combine is Combine.JOIN and entity.name in read.entities[1:]:
+    if any(join.entity is entity for join in resolved.joins):
         return f"gets the {entity.name} in a second request, and the sum would be a third"
     if read.consistency is Consistency.TRANSACTIONAL:
         return "reads in a transaction, and a sum of shards is not read in one"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -12,11 +13,13 @@ from prejoin.design.document.read_document import read_document
 from prejoin.design.document.write_document import write_document
 from prejoin.design.mapping.validate import misfits
 from prejoin.design.model import Design
-from prejoin.diagnostics import Code, Diagnostic, has_errors
+from prejoin.design.operation_files import NotAnOperationError, operations_as_data
+from prejoin.diagnostics import Code, Diagnostic, Span, has_errors
 from prejoin.workload.data_tree import NotATreeError, convert_tree, read_tree, write_tree
-from prejoin.workload.document.read_document import MOST_CHARACTERS
+from prejoin.workload.document.sections import MOST_CHARACTERS
 from prejoin.workload.files import Form, form_of
 from prejoin.workload.model import Workload
+from prejoin.workload.read_result import Path as PathInTree
 from prejoin.workload.read_result import Places
 
 NAME = "table-design.md"
@@ -41,18 +44,40 @@ def read_design_text(text: str, workload: Workload, form: Form) -> DesignReading
     """The design in a text, with places and annotations. Only Markdown comes with operations mapped."""
     if form == "md":
         return read_document(text, workload)
+    spans: dict[PathInTree, Span] = {}
     try:
         plain, spans = read_tree(text, form)
         keeps = plain.pop(KEEPS, "") if isinstance(plain, dict) else ""
         if not isinstance(keeps, str):
             raise NotATreeError(f"`{KEEPS}` is not the path of a design", spans.get((KEEPS,)))
-        design: Design = convert_tree(plain, spans, Design)
-    except NotATreeError as problem:
+        design = design_of(plain, spans)
+    except (NotATreeError, NotAnOperationError) as problem:
         fix = "compare with a design that prejoin wrote"
         message = f"this is not a design in {form.upper()}: {problem}"
-        return DesignReading(Design(""), (NOT_A_DESIGN.at(problem.span, message, fix),), Places())
+        span = problem.span if isinstance(problem, NotATreeError) else spans.get(("operations",))
+        return DesignReading(Design(""), (NOT_A_DESIGN.at(span, message, fix),), Places())
     places = Places(spans)
     return DesignReading(design, misfits(design, workload, places), places, Annotations(keeps=keeps))
+
+
+def design_of(plain: Any, spans: dict[PathInTree, Span]) -> Design:
+    """The design in a tree of data. Parts of its operations may be texts.
+
+    Raises NotATreeError or NotAnOperationError if it is none.
+    """
+    if isinstance(plain, dict) and isinstance(plain.get("operations"), list):
+        plain = {**plain, "operations": operations_as_data(plain["operations"], _partition_key(plain))}
+    design: Design = convert_tree(plain, spans, Design)
+    return design
+
+
+def _partition_key(plain: dict[str, Any]) -> str:
+    """The name of the table's partition key in the data of a design; empty if it has none."""
+    match plain:
+        case {"slots": [{"pk": [{"name": str(name)}, *_]}, *_]}:
+            return name
+        case _:
+            return ""
 
 
 def read_design_file(path: Path, workload: Workload) -> DesignReading:

@@ -5,15 +5,14 @@ Shards and time buckets are part of key templates, `{orderId:shard(8)}` and `{pl
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import lru_cache
-from itertools import takewhile
 
 import msgspec
 
-from prejoin.workload.model import Model, Op
+from prejoin.keys.planner.placeholders import SortCondition
+from prejoin.workload.model import Absence, ChangeOp, Input, Model, Test, Value
 
 TABLE = "table"
 """The slot of the table itself; the others are its indexes."""
@@ -65,16 +64,15 @@ class When(Model, frozen=True):
         return f"{self.attribute} is {' or '.join(self.values) or 'there'}"
 
 
-_HISTORY = "@history"
-
-
 class ItemName(Model, frozen=True):
-    """The name of an item: an entity's own item, a copy of it, a guard, a sharded counter, or an earlier version.
+    """The name of an item: an entity's own item, a copy of it, a guard, a sharded counter, or an item of a construct.
 
     >>> [str(ItemName.parse(text)) for text in ("Order", "Order/lookup", "User!tenantId+email", "Page~views+likes")]
     ['Order', 'Order/lookup', 'User!tenantId+email', 'Page~views+likes']
-    >>> ItemName.parse("Article@history")
-    ItemName(entity='Article', copy='', guard=(), counter=(), history=True)
+    >>> ItemName.parse("Article@history").construct
+    'history'
+    >>> str(ItemName("Document", content="body"))
+    'Document.body'
     >>> ItemName.parse("User!tenantId+email").guard
     ('tenantId', 'email')
     """
@@ -85,141 +83,39 @@ class ItemName(Model, frozen=True):
     """The attributes that the guard makes unique."""
     counter: tuple[str, ...] = ()
     """The numbers whose shards these are."""
-    history: bool = False
-    """Whether it is an earlier version of the entity's item."""
+    construct: str = ""
+    """The construct whose item it is: `history` of an earlier version."""
+    content: str = ""
+    """The attribute whose content it is a part of. No action names one."""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is the entity's own item."""
+        return not (self.copy or self.guard or self.counter or self.construct or self.content)
 
     @classmethod
     @lru_cache(maxsize=4096)  # the solver prices thousands of designs of the same few items
     def parse(cls, text: str) -> ItemName:
-        own = text.removesuffix(_HISTORY)
+        own, _, construct = text.partition("@")
         rest, _, counter = own.partition("~")
         owner, _, guard = rest.partition("!")
         entity, _, copy = owner.partition("/")
         guarded, counted = (tuple(names.split("+")) if names else () for names in (guard, counter))
-        return cls(entity, copy, guarded, counted, own != text)
+        return cls(entity, copy, guarded, counted, construct)
 
     @property
     def apart(self) -> bool:
-        """Whether it is in a partition of its own, which no other item is in: a guard, a shard or a version."""
-        return bool(self.guard or self.counter or self.history)
+        """Whether it is in a partition of its own, which no other item is in: a guard, a shard, or of a construct."""
+        return bool(self.guard or self.counter or self.construct)
 
     def __str__(self) -> str:
-        if self.history:
-            return f"{self.entity}{_HISTORY}"
+        if self.construct:
+            return f"{self.entity}@{self.construct}"
+        if self.content:
+            return f"{self.entity}.{self.content}"
         owner = f"{self.entity}/{self.copy}" if self.copy else self.entity
         owner = f"{owner}!{'+'.join(self.guard)}" if self.guard else owner
         return f"{owner}~{'+'.join(self.counter)}" if self.counter else owner
-
-
-_PLACEHOLDER = re.compile(r"\{([^}]*)\}")
-
-
-class SortCondition(Model, frozen=True):
-    """A condition on a sort key: an operator and one or two templates.
-
-    >>> SortCondition.parse("between A#{id}#DROP and A#{id}#VARIANT").high
-    'A#{id}#VARIANT'
-    >>> SortCondition.parse("between THIS and THAT#{dueOn}").low
-    'THIS and THAT#{dueOn}'
-    """
-
-    op: str
-    low: str
-    high: str = ""
-
-    @classmethod
-    def parse(cls, text: str) -> SortCondition:
-        """Reads a condition. ` and ` may also be in the text of a key.
-
-        Two ends have the same attributes: they are in the part of the key before the texts that differ. One template
-        stands for both ends where the caller gives two values of its last attribute.
-        """
-        op, _, rest = text.partition(" ")
-        words = rest.split(" and ") if op == "between" else [rest]
-        ends = [(" and ".join(words[:at]), " and ".join(words[at:])) for at in range(1, len(words))]
-        ends = [(low, high) for low, high in ends if _PLACEHOLDER.findall(low) == _PLACEHOLDER.findall(high)]
-        if not ends:
-            return cls(op, rest)
-        low, high = max(ends, key=lambda end: _shared_start(*end))
-        return cls(op, low, high)
-
-
-def _shared_start(low: str, high: str) -> int:
-    """The number of characters with which both texts begin."""
-    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(low, high, strict=False))))
-
-
-class UpdateClause(Model, frozen=True):
-    """One clause of an update, as an operation has it in its `changes`.
-
-    >>> UpdateClause.parse("SET status = {status}")
-    (UpdateClause(action='SET', attribute='status', value='{status}'),)
-    >>> [one.attribute for one in UpdateClause.parse("SET gsi1pk = {a}, gsi1sk = {b}")]
-    ['gsi1pk', 'gsi1sk']
-    """
-
-    action: str
-    """`SET`, `ADD`, `REMOVE` or `DELETE`."""
-    attribute: str
-    value: str = ""
-
-    @classmethod
-    def parse(cls, text: str) -> tuple[UpdateClause, ...]:
-        action, _, rest = text.strip().partition(" ")
-        if action == "SET":
-            parts = [part.partition("=") for part in re.split(r",\s*+(?=[\w-]++\s*+=)", rest)]
-        elif action == "REMOVE":
-            parts = [(part, "", "") for part in rest.split(",")]
-        else:
-            parts = [rest.rpartition(" ")]
-        return tuple(cls(action, attribute.strip(), value.strip()) for attribute, _, value in parts)
-
-    def __str__(self) -> str:
-        return f"{self.action} {self.attribute}{' = ' if self.action == 'SET' else ' '}{self.value}".rstrip()
-
-    @property
-    def needs_value(self) -> bool:
-        """Whether it fails on an item without the attribute: `SET views = views + 1`."""
-        own = re.escape(self.attribute)
-        found = re.match(rf"{own}\s*+[+-]|list_append\(\s*+{own}\s*+,", self.value)
-        return self.action == "SET" and found is not None
-
-
-class ItemCondition(Model, frozen=True):
-    """One condition on an item, as an operation has it in its `conditions` and `filters`.
-
-    >>> condition = ItemCondition.parse("total >= {total}")
-    >>> condition.attribute, condition.op, condition.value
-    ('total', '>=', '{total}')
-    >>> ItemCondition.parse("attribute_not_exists(pk)").op, ItemCondition.parse("note exists").op
-    ('not exists', 'exists')
-    >>> ItemCondition.parse("attribute_not_exists(pk) or spent <= {limit}").or_absent  # of an upsert
-    True
-    """
-
-    attribute: str
-    op: str
-    """As in documents of access patterns."""
-    value: str = ""
-    or_absent: bool = False
-    """Whether an item that does not exist fulfils it, too."""
-
-    @classmethod
-    def parse(cls, text: str) -> ItemCondition:
-        if found := _OR_ABSENT.match(text.strip()):
-            return msgspec.structs.replace(cls.parse(text.strip()[found.end() :]), or_absent=True)
-        text = text.strip()
-        if text.startswith(("(", "not (")):
-            return cls(text, "")  # one with parts says nothing for sure of any attribute
-        if found := re.fullmatch(r"attribute_(not_)?exists\(([^()]+)\)", text):
-            return cls(found[2].strip(), "not exists" if found[1] else "exists")
-        found = _CONDITION.fullmatch(text)
-        return cls(found[1], found[2], found[3] or "") if found else cls(text, "")
-
-
-_OPERATORS = "|".join(re.escape(op.value) for op in sorted(Op, key=len, reverse=True))
-_OR_ABSENT = re.compile(r"attribute_not_exists\([^()]+\) or ")
-_CONDITION = re.compile(rf"(.+?)(?<!\s)\s++({_OPERATORS})(?:\s++(.*))?", re.DOTALL)
 
 
 class Facet(Model, frozen=True):
@@ -289,9 +185,13 @@ class Item(Model, frozen=True):
     """Members of enums with two names, for the time between two designs. Not for copies."""
 
     @property
+    def item_name(self) -> ItemName:
+        return ItemName(self.entity, self.copy)
+
+    @property
     def name(self) -> str:
         """`Order`, or `Order/lookup` for a copy."""
-        return str(ItemName(self.entity, self.copy))
+        return str(self.item_name)
 
     def facet(self, slot: str) -> Facet | None:
         return next((f for f in self.facets if f.slot == slot), None)
@@ -307,9 +207,13 @@ class Guard(Model, frozen=True):
     attributes: tuple[str, ...]
 
     @property
+    def item_name(self) -> ItemName:
+        return ItemName(self.entity, guard=self.attributes)
+
+    @property
     def name(self) -> str:
         """`User!email`."""
-        return str(ItemName(self.entity, guard=self.attributes))
+        return str(self.item_name)
 
 
 class Counter(Model, frozen=True):
@@ -323,9 +227,13 @@ class Counter(Model, frozen=True):
     shards: int
 
     @property
+    def item_name(self) -> ItemName:
+        return ItemName(self.entity, counter=self.attributes)
+
+    @property
     def name(self) -> str:
         """`Page~views`."""
-        return str(ItemName(self.entity, counter=self.attributes))
+        return str(self.item_name)
 
 
 class ContentStore(Model, frozen=True):
@@ -356,6 +264,10 @@ class Call(StrEnum):
     TRANSACT_WRITE = "TransactWriteItems"
     TRANSACT_GET = "TransactGetItems"
 
+    @property
+    def is_read(self) -> bool:
+        return self in (Call.GET, Call.QUERY, Call.BATCH_GET, Call.TRANSACT_GET)
+
 
 class Did(StrEnum):
     PUT = "Put"
@@ -364,37 +276,58 @@ class Did(StrEnum):
     CHECK = "ConditionCheck"
 
 
+class ItemChange(Model, frozen=True):
+    """The change of one attribute of an item, as DynamoDB is asked for it."""
+
+    attribute: str
+    op: ChangeOp = ChangeOp.SET
+    value: Value | None = None
+    """The new value, the amount or the members; None for a removal and for keys of indexes."""
+    template: str = ""
+    """The new key, if the attribute is a key of an index: `STATUS#{status}`."""
+    is_optional: bool = False
+    """Whether the caller may leave the value out, and the attribute then stays as it is."""
+    is_set: bool = False
+    """Whether members are appended to a set, and not to a list."""
+    is_from_zero: bool = False
+    """Whether an absent number counts as 0, and an absent list as empty."""
+    is_removable: bool = False
+    """Whether the attribute is removed instead, if the value is absent or the item is not in the index."""
+
+
 class ItemAction(Model, frozen=True):
     """The effect of a write on one item."""
 
     action: Did
-    item: str
-    """The entity; for a copy `Order/lookup`, for a guard `User!email`, for a sharded counter `Page~views`, for an
-    earlier version `Article@history`.
-    """
+    item: ItemName
     pk: str
     sk: str = ""
     many: bool = False
-    changes: tuple[str, ...] = ()
-    conditions: tuple[str, ...] = ()
-    """Those that DynamoDB checks."""
-    compared: tuple[str, ...] = ()
+    changes: tuple[ItemChange, ...] = ()
+    conditions: tuple[Test, ...] = ()
+    """Those that DynamoDB checks, all of which have to be true."""
+    compared: tuple[Test, ...] = ()
     """Conditions on a new item, which its object has to fulfil before anything is sent."""
+    known: tuple[str, ...] = ()
+    """Attributes beside the key whose stored values have to be those that the caller knows, or that were found."""
+    unchanged: tuple[str, ...] = ()
+    """Attributes whose stored values have to be those that were read before, because keys or copies depend on them."""
+    is_read: bool = False
+    """Whether its item was read before, consistently. It must still exist then."""
 
     @property
-    def target(self) -> ItemName:
-        """The name of the item, parsed."""
-        return ItemName.parse(self.item)
+    def changed(self) -> frozenset[str]:
+        """The attributes that it changes, keys of indexes included."""
+        return frozenset(change.attribute for change in self.changes)
 
     @property
-    def clauses(self) -> tuple[UpdateClause, ...]:
-        """The changes, parsed."""
-        return tuple(clause for text in self.changes for clause in UpdateClause.parse(text))
+    def requires_absence(self) -> bool:
+        """Whether it is refused if the item exists."""
+        return any(isinstance(test, Absence) and not test.attribute for test in self.conditions)
 
-    @property
-    def tests(self) -> tuple[ItemCondition, ...]:
-        """The conditions, parsed."""
-        return tuple(map(ItemCondition.parse, self.conditions))
+
+InputGroup = tuple[Input, ...]
+"""Inputs of a read of which one is enough: `status = OPEN or priority = HIGH`; usually there is only one."""
 
 
 class Request(Model, frozen=True):
@@ -404,8 +337,8 @@ class Request(Model, frozen=True):
     slot: str = TABLE
     entities: tuple[str, ...] = ()
     pk: str = ""
-    sk: str = ""
-    """The sort key condition, such as `begins_with ORDER#`; empty for the whole partition."""
+    sk: SortCondition | None = None
+    """The condition on the sort key; None for the whole partition."""
     shards: int = 1
     """The number of such requests in parallel, one for each shard."""
     bucket: str = ""
@@ -414,25 +347,38 @@ class Request(Model, frozen=True):
     limit: int | None = None
     consistent: bool = False
     count: bool = False
-    filters: tuple[str, ...] = ()
+    filters: tuple[InputGroup, ...] = ()
+    """Conditions on the items read, all of which have to be true. Of each group one input is enough."""
+    compared: tuple[str, ...] = ()
+    """The inputs among them that the single item under a key is compared with. Nothing more is read for these, so the
+    key answers them.
+    """
     attributes: tuple[str, ...] = ()
     actions: tuple[ItemAction, ...] = ()
     each: str = ""
     """One such request for each value of this attribute, of a list input or of the items found before."""
-    copies: tuple[str, ...] = ()
+    copies: tuple[ItemName, ...] = ()
     """The copies among the items read: `Order/lookup`."""
-    counter: str = ""
+    counter: ItemName | None = None
     """The sharded counter whose shards it reads, to sum them: `Page~views`."""
 
     @property
-    def sort_condition(self) -> SortCondition | None:
-        """The condition on the sort key, parsed; None for the whole partition."""
-        return SortCondition.parse(self.sk) if self.sk else None
+    def tested_inputs(self) -> tuple[Input, ...]:
+        """The inputs that its items are tested with, by filters or afterwards."""
+        return tuple(condition for group in self.filters for condition in group)
 
     @property
     def filtered(self) -> frozenset[str]:
         """The attributes that the filters test."""
-        return frozenset(ItemCondition.parse(text).attribute for text in self.filters)
+        return frozenset(condition.attribute.rpartition(".")[2] for condition in self.tested_inputs)
+
+    def is_key(self, condition: Input) -> bool:
+        """Whether an input is answered by the key, or compared with the single item under it."""
+        return condition.attribute in self.compared or condition not in self.tested_inputs
+
+    def copy_of(self, entity: str) -> str:
+        """The name of the copy that it reads instead of an entity's own items; empty if it reads those."""
+        return next((item.copy for item in self.copies if item.entity == entity), "")
 
 
 class Units(Model, frozen=True):
@@ -451,7 +397,7 @@ class Operation(Model, frozen=True):
     """Predicted units of one call."""
     assumes: tuple[str, ...] = ()
     """Values that the caller must know beyond the inputs in the document."""
-    requires: tuple[str, ...] = ()
+    requires: tuple[Test, ...] = ()
     """Conditions on inputs, which are checked before anything is sent: `n > 0`."""
 
     @property
@@ -537,6 +483,16 @@ class Design(Model, frozen=True):
     def copies(self) -> tuple[Item, ...]:
         return tuple(i for i in self.items if i.copy)
 
+    @property
+    def structures(self) -> int:
+        """The number of its indexes and copies."""
+        return len(self.indexes) + len(self.copies)
+
+    @property
+    def unserved(self) -> frozenset[str]:
+        """The patterns that no key serves."""
+        return frozenset(operation.pattern for operation in self.operations if not operation.served)
+
 
 def design_with_names(design: Design, names: Mapping[str, str]) -> Design:
     """A design with other names of its entities. Keys and types of its items stay."""
@@ -557,17 +513,18 @@ def design_with_names(design: Design, names: Mapping[str, str]) -> Design:
 
 
 def _operation_with_names(operation: Operation, names: Mapping[str, str]) -> Operation:
-    def item_name(text: str) -> str:
-        """`User!email` with another name of the entity."""
-        parsed = ItemName.parse(text)
-        return str(msgspec.structs.replace(parsed, entity=names.get(parsed.entity, parsed.entity)))
+    def name_of(entity: str) -> str:
+        return names.get(entity, entity)
+
+    def item_name(item: ItemName) -> ItemName:
+        return msgspec.structs.replace(item, entity=name_of(item.entity))
 
     requests = [
         msgspec.structs.replace(
             request,
-            entities=tuple(names.get(name, name) for name in request.entities),
+            entities=tuple(map(name_of, request.entities)),
             copies=tuple(map(item_name, request.copies)),
-            counter=item_name(request.counter) if request.counter else "",
+            counter=item_name(request.counter) if request.counter else None,
             actions=tuple(msgspec.structs.replace(one, item=item_name(one.item)) for one in request.actions),
         )
         for request in operation.requests

@@ -20,6 +20,7 @@ class BucketError(Exception):
 
 def failure(error: BucketError | OSError) -> dict[str, str]:
     """How the description of an export or import tells that it failed."""
+    # An error of the file system, such as a full disk, has no code of S3.
     code = error.code if isinstance(error, BucketError) else "S3InternalError"
     return {"FailureCode": code, "FailureMessage": str(error)}
 
@@ -31,6 +32,7 @@ def check_bucket(name: str) -> None:
 
 def check_key(key: str) -> None:
     """Refuse a key that is not a path inside of its bucket."""
+    # S3 has such keys. Here they would lead out of the folder of the bucket, or to no file at all.
     if "\0" in key or "\\" in key or key.startswith("/") or ".." in key.split("/") or len(key) > 1024:
         refuse(f"One or more parameter values were invalid: {key!r} is not a key of an S3 object here")
 
@@ -50,8 +52,9 @@ def find_bucket(folder: str | None, name: str) -> Path:
 
 def objects(bucket: Path, prefix: str) -> list[Path]:
     """The files whose keys begin with a prefix, in the order of their keys. Links are not followed."""
-    found = {path.relative_to(bucket).as_posix(): path for path in bucket.rglob("*") if _is_object(path)}
-    return [found[key] for key in sorted(found) if key.startswith(prefix)]
+    # A key has slashes on every system.
+    paths_by_key = {path.relative_to(bucket).as_posix(): path for path in bucket.rglob("*") if _is_object(path)}
+    return [paths_by_key[key] for key in sorted(paths_by_key) if key.startswith(prefix)]
 
 
 def _is_object(path: Path) -> bool:

@@ -21,6 +21,7 @@ class TableChanges:
 
     def __init__(self, database: Database, table: str, *, oldest: bool, after: str | None = None) -> None:
         self._database, self._table = database, table
+        # An empty label is of no stream, so reading begins with the oldest record that is kept.
         self._position: tuple[str, int] = ("", 0) if oldest else self._now()
         if after is not None:
             self.position = after
@@ -44,9 +45,9 @@ class TableChanges:
     def read(self, limit: int = _AT_ONCE) -> list[dict[str, Any]]:
         """Up to `limit` changes that were not read before; an empty list if there are none yet."""
         store = self._database.store
-        found, self._position = store.read(changes, self._database, self._table, self._position, limit)
-        return found
+        records, self._position = store.read(changes, self._database, self._table, self._position, limit)
+        return records
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        while found := self.read():
-            yield from found
+        while records := self.read():
+            yield from records

@@ -21,7 +21,7 @@ from prejoin.protocol.values import Item
 if TYPE_CHECKING:
     from prejoin.engine.operations.database import Database
 
-_HASHED = 8
+_HASH_END = 8
 """The length of the table's id and the hash, which start the key of every item."""
 
 
@@ -30,7 +30,7 @@ def describe_damage(database: Database, error: DamageError) -> str:
 
     def find() -> tuple[TableDefinition, str]:
         with database.store.reading() as session:
-            return (table := database.catalog.table_of_key(session, error.key)), _shown_key(table, error)
+            return (table := database.catalog.table_of_key(session, error.key)), _key_text(table, error)
 
     try:
         table, key = database.store.read(find)
@@ -50,21 +50,23 @@ def _index_of(table: TableDefinition, key: bytes) -> IndexDefinition | None:
     return next((index for index in table.indexes if key.startswith(table.index_prefix(index))), None)
 
 
-def _shown_key(table: TableDefinition, error: DamageError) -> str:
+def _key_text(table: TableDefinition, error: DamageError) -> str:
     """The key attributes as JSON if they can still be read. Otherwise the key bytes, roughly as text."""
-    item = _decoded(error.content)
+    item = _decode_item(error.content)
     names = table.keys.names
     if item is not None and all(name in item for name in names):
         try:
-            stored = storage_key(table, item)
+            key = storage_key(table, item)
         except (DynamoDBError, KeyError, TypeError, ValueError, AttributeError):
-            stored = b""
-        if error.key == stored or (error.keyspace == "entries" and stored and error.key.endswith(stored[_HASHED:])):
+            key = b""
+        # The content is trusted only if it leads to the key that it is stored under. The key of an index entry ends
+        # with the item's own key, without the table's id and the hash.
+        if error.key == key or (error.keyspace == "entries" and key and error.key.endswith(key[_HASH_END:])):
             return msgspec.json.encode({name: item[name] for name in names}).decode()
-    return repr(error.key[_HASHED:].replace(b"\x00\x00", b" / ").decode(errors="backslashreplace"))
+    return repr(error.key[_HASH_END:].replace(b"\x00\x00", b" / ").decode(errors="backslashreplace"))
 
 
-def _decoded(content: object) -> Item | None:
+def _decode_item(content: object) -> Item | None:
     try:
         return rows.decode_item(content)  # type: ignore[arg-type]
     except (msgspec.MsgspecError, TypeError, UnicodeDecodeError):
@@ -73,16 +75,16 @@ def _decoded(content: object) -> Item | None:
 
 def verify(database: Database) -> list[str]:
     """List everything that is wrong with the file, in one snapshot: its structure, each item and each index entry."""
-    found: list[str] = []
+    problems: list[str] = []
     try:
-        found += database.store.verify_file()
-        return found + database.store.read(_verify_tables, database)
+        problems += database.store.verify_file()
+        return problems + database.store.read(_verify_tables, database)
     except StoreError as error:
-        return [*found, str(error)]
+        return [*problems, str(error)]
 
 
 def _verify_tables(database: Database) -> list[str]:
-    found: list[str] = []
+    problems: list[str] = []
     with database.store.reading(snapshot=True) as session:
         after_name, items = "", 0
         while names := session.table_names(after_name, 100):
@@ -90,52 +92,57 @@ def _verify_tables(database: Database) -> list[str]:
                 try:
                     table = database.catalog.find(session, name)
                 except (StoreError, DynamoDBError) as error:
-                    found.append(f"table {name}: {error}")
+                    problems.append(f"table {name}: {error}")
                     continue
-                found += [f"table {name}: {text}" for text in _verify_table(session, table)]
+                problems += [f"table {name}: {text}" for text in _verify_table(session, table)]
                 items += session.count("items", under(table.prefix))[0]
             after_name = names[-1]
+        # The items of a backup lie among those of tables, under the id of the backup.
         for backup in Backup.all(session):
-            bounds, damaged = under(id_bytes(backup_number(session, backup))), list[DamageError]()
-            items += sum(1 for _ in session.items(bounds, damaged)) + len(damaged)
-            found += [
-                f"backup {backup.name}: the item {_shown_key(backup.table, error)} is damaged" for error in damaged
+            bounds, damage = under(id_bytes(backup_number(session, backup))), list[DamageError]()
+            items += sum(1 for _ in session.items(bounds, damage)) + len(damage)
+            problems += [
+                f"backup {backup.name}: the item {_key_text(backup.table, error)} is damaged" for error in damage
             ]
-        stored = session.count("items", _EVERYTHING)[0]
-        if stored != items and not found:
-            found.append(f"{stored - items} items belong to no table")
-    return found
+        # A damaged key may lie outside of every table. If damage was found already, it explains the difference.
+        stored_items = session.count("items", _ALL_KEYS)[0]
+        if stored_items != items and not problems:
+            problems.append(f"{stored_items - items} items belong to no table")
+    return problems
 
 
-_EVERYTHING = Range(b"", b"\xff" * 16)
+_ALL_KEYS = Range(b"", b"\xff" * 16)
 
 
 def _verify_table(session: Session, table: TableDefinition) -> Iterator[str]:
-    damaged: list[DamageError] = []
-    expected = dict.fromkeys((index.number for index in table.indexes), 0)
-    for key, row in session.items(under(table.prefix), damaged):
-        item = _decoded(row.content)
+    damage: list[DamageError] = []
+    expected_entries = dict.fromkeys((index.number for index in table.indexes), 0)
+    for key, row in session.items(under(table.prefix), damage):
+        item = _decode_item(row.content)
+        # The checksum covers the key, so a key that was damaged together with its checksum is found only by comparing
+        # it.
         if item is None or storage_key(table, item) != key:
-            yield f"the item {_shown_key(table, DamageError('items', key, row.content))} is stored under a wrong key"
+            yield f"the item {_key_text(table, DamageError('items', key, row.content))} is stored under a wrong key"
             continue
-        shown = _shown_key(table, DamageError("items", key, row.content))
+        key_text = _key_text(table, DamageError("items", key, row.content))
         if item_size(item) != row.size:
-            yield f"the item {shown} is recorded with a wrong size"
+            yield f"the item {key_text} is recorded with a wrong size"
         for index in table.indexes:
-            place = table.entry_keys[index.number](item, key)
-            if place is None:
+            entry_key = table.entry_keys[index.number](item, key)
+            if entry_key is None:
                 continue
-            expected[index.number] += 1
-            if _entry(session, place) != rows.index_row(table, index, rows.ItemVersion(item, row)):
-                yield f"the entry of item {shown} in index {index.name} is missing or damaged"
+            expected_entries[index.number] += 1
+            if _read_entry(session, entry_key) != rows.index_row(table, index, rows.ItemVersion(item, row)):
+                yield f"the entry of item {key_text} in index {index.name} is missing or damaged"
     if table.streams:
         yield from _verify_records(session, table)
-    for error in damaged:
-        yield f"the item {_shown_key(table, error)} is damaged"
+    for error in damage:
+        yield f"the item {_key_text(table, error)} is damaged"
     for index in table.indexes:
         number = session.count("entries", under(table.index_prefix(index)))[0]
-        if number != expected[index.number] and not damaged:
-            yield f"index {index.name} has {number} entries, and should have {expected[index.number]}"
+        # The entries of damaged items were not counted, so the numbers cannot be compared then.
+        if number != expected_entries[index.number] and not damage:
+            yield f"index {index.name} has {number} entries, and should have {expected_entries[index.number]}"
 
 
 def _verify_records(session: Session, table: TableDefinition) -> Iterator[str]:
@@ -147,7 +154,7 @@ def _verify_records(session: Session, table: TableDefinition) -> Iterator[str]:
         yield f"{error}"
 
 
-def _entry(session: Session, key: bytes) -> StoredRow | None:
+def _read_entry(session: Session, key: bytes) -> StoredRow | None:
     try:
         return next(session.rows(RangeScan("entries", Range(key, after(key)), True, 1), 0), None)
     except DamageError:
@@ -156,14 +163,14 @@ def _entry(session: Session, key: bytes) -> StoredRow | None:
 
 def remove_damaged(session: Session, table: TableDefinition, key: bytes) -> None:
     """Remove an unreadable item and its index entries. Its attributes are lost, so all entries are searched."""
-    damaged: list[DamageError] = []
-    gone = [
+    damage: list[DamageError] = []
+    entry_keys = [
         place
-        for place, row in session.entries(under(table.prefix), damaged)
-        if place.endswith(key[_HASHED:])
-        and ((item := _decoded(row.content)) is None or storage_key(table, item) == key)
+        for place, row in session.entries(under(table.prefix), damage)
+        if place.endswith(key[_HASH_END:])
+        and ((item := _decode_item(row.content)) is None or storage_key(table, item) == key)
     ]
-    gone += [error.key for error in damaged if error.key.endswith(key[_HASHED:])]
-    for place in gone:
-        session.delete_entry(place)
+    entry_keys += [error.key for error in damage if error.key.endswith(key[_HASH_END:])]
+    for entry_key in entry_keys:
+        session.delete_entry(entry_key)
     session.delete(key)

@@ -22,6 +22,7 @@ from prejoin.engine.tables.totals import ItemCounter
 from prejoin.protocol.errors import DynamoDBError
 
 if TYPE_CHECKING:
+    # Imported where they are used: programs without files, weather or snapshots start faster.
     from collections.abc import Mapping
     from concurrent.futures import ThreadPoolExecutor
 
@@ -94,7 +95,7 @@ class Embedded:
         self._store = _open(path, durability, verify_all=verify_all)
         self._engine = Database(
             self._store,
-            Catalog(alone=path is None),
+            Catalog(is_private=path is None),
             ItemCounter(),
             ClientTokens(),
             stream_shard_records,
@@ -152,6 +153,7 @@ class Embedded:
         or process.
         """
         handler = self._handlers.get(operation)
+        # In bad weather `_handlers` is empty: a request may then be delayed.
         if handler is None or operation in self._long or (handler.writes and self._slow_writes):
             return None
         if time.monotonic() > self._next_expiry:
@@ -178,6 +180,7 @@ class Embedded:
         response = self.send_now(operation, body)
         if response is not None:
             return response
+        # Imported here, because most programs do not use it, and starting quickly matters.
         import asyncio
 
         handler = OPERATIONS.get(operation)
@@ -193,8 +196,8 @@ class Embedded:
         """
         moment = time.time() if now is None else now
         total = 0
-        while removed := self._store.write(expire, self._engine, moment):
-            total += removed
+        while removed_count := self._store.write(expire, self._engine, moment):
+            total += removed_count
         return total
 
     def locate(self, region: str, account: str) -> None:
@@ -217,8 +220,8 @@ class Embedded:
         """
         moment = time.time() if now is None else now
         total = 0
-        while removed := self._store.write(trim_streams, self._engine, moment):
-            total += removed
+        while removed_count := self._store.write(trim_streams, self._engine, moment):
+            total += removed_count
         return total
 
     def weather(
@@ -285,15 +288,15 @@ class Embedded:
             self._front = WeatherFront(self._engine, self._set_weathered)
         return self._front
 
-    def _set_weathered(self, weathered: bool) -> None:
-        self._handlers = {} if weathered else OPERATIONS
+    def _set_weathered(self, has_weather: bool) -> None:
+        self._handlers = {} if has_weather else OPERATIONS
 
     def snapshot(self) -> Snapshot:
         """Save all tables in memory, to restore them later. In memory this takes milliseconds for 100,000 items."""
         from prejoin.engine.snapshot import take
 
-        taken: Snapshot = self._safely(take)
-        return taken
+        new_snapshot: Snapshot = self._safely(take)
+        return new_snapshot
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save all tables in a file, in place of those that it has. Another engine can restore it, or use it itself."""
@@ -327,11 +330,14 @@ class Embedded:
         return damage.verify(self._engine)
 
     def _expire_some(self, perform: Callable[..., Any]) -> None:
+        """Remove some expired items and old records. Requests do this, because there are no background threads."""
         try:
             full = perform(expire, self._engine, time.time()) == EXPIRED_AT_ONCE
             perform(trim_streams, self._engine, time.time())
         except (StoreError, BusyError, DynamoDBError):
-            full = False  # the file is busy, or closed: expiry must not fail the request that triggered it
+            # The file is busy, or closed: expiry must not fail the request that triggered it.
+            full = False
+        # A full batch means that more has expired, so the next request goes on.
         self._next_expiry = time.monotonic() + (0.0 if full else _EXPIRY_SECONDS)
 
     def _as_dynamodb_error(self, error: Exception) -> DynamoDBError:
@@ -386,7 +392,8 @@ class _ThreadPools:
     def pool(self, *, writes: bool) -> ThreadPoolExecutor:
         from concurrent.futures import ThreadPoolExecutor  # few programs need it
 
-        if self._process != os.getpid():  # threads do not survive a fork
+        if self._process != os.getpid():
+            # Threads do not survive a fork.
             self._pools, self._process = {}, os.getpid()
         if writes not in self._pools:
             name = "prejoin-writes" if writes else "prejoin-reads"

@@ -61,7 +61,7 @@ _KEY_OPERATORS = {**_COMPARISONS, "BETWEEN": "BETWEEN", "BEGINS_WITH": "begins_w
 _SCALARS = frozenset({"S", "N", "B"})
 _TEXTS = frozenset({"S", "B"})
 _SETS = frozenset({"SS", "NS", "BS"})
-_ALLOWED = {
+_OPERAND_TYPES = {
     **dict.fromkeys(("LT", "LE", "GT", "GE", "BETWEEN", "IN", "CONTAINS", "NOT_CONTAINS"), _SCALARS),
     "BEGINS_WITH": _TEXTS,
 }
@@ -75,9 +75,9 @@ _MOST_ATTRIBUTES = 255
 
 def constrain_write(constraints: Constraints, request: WriteOptions) -> None:
     constraints.one_of("conditionalOperator", request.conditional_operator, ("OR", "AND"))
-    for name, expected in (request.expected or {}).items():
-        where = f"expected.{name}.member.comparisonOperator"
-        constraints.one_of(where, expected.comparison_operator, _OPERATORS)
+    for name, expectation in (request.expected or {}).items():
+        member_path = f"expected.{name}.member.comparisonOperator"
+        constraints.one_of(member_path, expectation.comparison_operator, _OPERATORS)
     if isinstance(request, UpdateItemInput):
         for name, update in (request.attribute_updates or {}).items():
             constraints.one_of(f"attributeUpdates.{name}.member.action", update.action, _ACTIONS)
@@ -88,9 +88,9 @@ def constrain_read(constraints: Constraints, request: ReadOptions) -> None:
     constrain_attributes(constraints, "attributesToGet", request.attributes_to_get)
     for member, conditions in _conditions_of(request).items():
         for name, condition in (conditions or {}).items():
-            where = f"{member}.{name}.member.comparisonOperator"
-            constraints.required(where, condition.comparison_operator)
-            constraints.one_of(where, condition.comparison_operator, _OPERATORS)
+            member_path = f"{member}.{name}.member.comparisonOperator"
+            constraints.require(member_path, condition.comparison_operator)
+            constraints.one_of(member_path, condition.comparison_operator, _OPERATORS)
 
 
 def constrain_attributes(constraints: Constraints, member: str, names: list[str] | None) -> None:
@@ -113,11 +113,16 @@ def write_expressions(request: WriteOptions) -> tuple[WriteExpressions, Values]:
     values: Values = {}
     update = None
     if isinstance(request, UpdateItemInput) and request.attribute_updates:
-        actions = [_action(name, given, values) for name, given in request.attribute_updates.items()]
+        actions = [
+            _update_action(name, update_of_attribute, values)
+            for name, update_of_attribute in request.attribute_updates.items()
+        ]
         update = Update(tuple(actions))
     check_conditional_operator(request.conditional_operator, request.expected)
-    parts = [_expected(name, given, values) for name, given in (request.expected or {}).items()]
-    condition = _combined(parts, request.conditional_operator)
+    parts = [
+        _expectation_condition(name, expectation, values) for name, expectation in (request.expected or {}).items()
+    ]
+    condition = _combine(parts, request.conditional_operator)
     if condition is None and update is None:
         return NO_EXPRESSIONS, values
     return (
@@ -135,8 +140,10 @@ def filter_condition(conditions: dict[str, LegacyCondition] | None, operator: st
     """The condition of a QueryFilter or ScanFilter; None if there is none."""
     check_conditional_operator(operator, conditions)
     values: Values = {}
-    parts = [_compared(name, given, _operands(given), values) for name, given in (conditions or {}).items()]
-    tree = _combined(parts, operator)
+    parts = [
+        _comparison(name, condition, _operands(condition), values) for name, condition in (conditions or {}).items()
+    ]
+    tree = _combine(parts, operator)
     return None if tree is None else BoundCondition(tree, compile_condition(tree), values)
 
 
@@ -144,13 +151,13 @@ def key_conditions(conditions: dict[str, LegacyCondition], *, of_index: bool) ->
     """The condition on each key attribute. Whether the attributes are the key is for the table to say. Only the key of
     an index may have more than two.
     """
-    found: dict[str, AttributeCondition] = {}
-    for name, given in conditions.items():
-        operator = str(given.comparison_operator)
-        found[name] = AttributeCondition(_KEY_OPERATORS.get(operator, operator), _operands(given))
-    if not found or (len(found) > 2 and not of_index):
+    key_conditions_by_name: dict[str, AttributeCondition] = {}
+    for name, condition in conditions.items():
+        operator = str(condition.comparison_operator)
+        key_conditions_by_name[name] = AttributeCondition(_KEY_OPERATORS.get(operator, operator), _operands(condition))
+    if not key_conditions_by_name or (len(key_conditions_by_name) > 2 and not of_index):
         refuse("Conditions can be of length 1 or 2 only")
-    return found
+    return key_conditions_by_name
 
 
 def projection(names: list[str]) -> ProjectionExpression:
@@ -171,42 +178,45 @@ def check_conditional_operator(operator: str | None, conditions: Mapping[str, An
         refuse("ConditionalOperator can only be used when Filter or Expected has two or more elements")
 
 
-def _combined(parts: list[Condition], operator: str | None) -> Condition | None:
+def _combine(parts: list[Condition], operator: str | None) -> Condition | None:
     if len(parts) < 2:
         return parts[0] if parts else None
     return Or(tuple(parts)) if operator == "OR" else And(tuple(parts))
 
 
-def _expected(name: str, expectation: ExpectedAttribute, values: Values) -> Condition:
+def _expectation_condition(name: str, expectation: ExpectedAttribute, values: Values) -> Condition:
     """The condition of one attribute in Expected: a comparison, or the older `Value` and `Exists`."""
-    operator, value, listed = expectation.comparison_operator, expectation.value, expectation.attribute_value_list
-    if value is not None and listed is not None:
+    # Value with Exists is the older form, ComparisonOperator with AttributeValueList the newer one. Value may also be
+    # the only operand of a ComparisonOperator. Everything else between the two is refused, in this order.
+    operator, value, value_list = expectation.comparison_operator, expectation.value, expectation.attribute_value_list
+    if value is not None and value_list is not None:
         refuse(_INVALID + f"Value and AttributeValueList cannot be used together for Attribute: {name}")
     if operator is not None:
         if expectation.exists is not None:
             refuse(_INVALID + f"Exists and ComparisonOperator cannot be used together for Attribute: {name}")
-        if value is None and listed is None and operator not in ("NULL", "NOT_NULL"):
+        if value is None and value_list is None and operator not in ("NULL", "NOT_NULL"):
             refuse(
                 _INVALID + f"Value or AttributeValueList must be used with ComparisonOperator: {operator} "
                 f"for Attribute: {name}"
             )
-        return _compared(name, expectation, _operands(expectation, listed if value is None else [value]), values)
-    if listed is not None:
+        return _comparison(name, expectation, _operands(expectation, value_list if value is None else [value]), values)
+    if value_list is not None:
         refuse(_INVALID + f"AttributeValueList can only be used with a ComparisonOperator for Attribute: {name}")
     if expectation.exists is False:
         if value is not None:
             refuse(_INVALID + f"Value cannot be used when Exists is false for Attribute: {name}")
         return _test("attribute_not_exists", name)
     if value is None:
-        shown = "null" if expectation.exists is None else "true"
-        refuse(_INVALID + f"Value must be provided when Exists is {shown} for Attribute: {name}")
+        exists_text = "null" if expectation.exists is None else "true"
+        refuse(_INVALID + f"Value must be provided when Exists is {exists_text} for Attribute: {name}")
     return Compare("=", _path(name), _placeholder(canonical(value), values))
 
 
-def _operands(condition: LegacyCondition, listed: list[Any] | None = None) -> list[Value]:
+def _operands(condition: LegacyCondition, value_list: list[Any] | None = None) -> list[Value]:
     """The operands of a comparison in canonical form: as many as the operator takes, all of one type that it takes."""
     operator = condition.comparison_operator
-    operands = [canonical(value) for value in listed or condition.attribute_value_list or ()]
+    operands = [canonical(value) for value in value_list or condition.attribute_value_list or ()]
+    # Operators that are not listed take one operand.
     fits = {"IN": bool(operands), "BETWEEN": len(operands) == 2, "NULL": not operands, "NOT_NULL": not operands}
     if not fits.get(str(operator), len(operands) == 1):
         refuse(_INVALID + f"Invalid number of argument(s) for the {operator} ComparisonOperator")
@@ -214,17 +224,17 @@ def _operands(condition: LegacyCondition, listed: list[Any] | None = None) -> li
     if len(set(types)) > 1:
         refuse(_INVALID + "AttributeValues inside AttributeValueList must be of same type")
     for name in types:
-        if name not in _ALLOWED.get(str(operator), types):
+        if name not in _OPERAND_TYPES.get(str(operator), types):
             refuse(_INVALID + f"ComparisonOperator {operator} is not valid for {name} AttributeValue type")
     if operator == "BETWEEN" and ordered(operands[0]) > ordered(operands[1]):
         refuse("The BETWEEN condition was provided a range where the lower bound is greater than the upper bound")
     return operands
 
 
-def _compared(name: str, condition: LegacyCondition, operands: list[Value], values: Values) -> Condition:
+def _comparison(name: str, condition: LegacyCondition, operands: list[Value], values: Values) -> Condition:
     path, (operator, placeholders) = (
         _path(name),
-        (condition.comparison_operator, [_placeholder(each, values) for each in operands]),
+        (condition.comparison_operator, [_placeholder(operand, values) for operand in operands]),
     )
     match operator:
         case "NULL":
@@ -245,7 +255,7 @@ def _compared(name: str, condition: LegacyCondition, operands: list[Value], valu
     return Compare(_COMPARISONS[str(operator)], path, *placeholders)
 
 
-def _action(name: str, update: AttributeUpdate, values: Values) -> Action:
+def _update_action(name: str, update: AttributeUpdate, values: Values) -> Action:
     path, action = _path(name), update.action or "PUT"
     if update.value is None:
         if action != "DELETE":

@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 from prejoin.engine.embedded import Embedded
 
-_ACCOUNT = "123456789012"  # that of moto, and of many examples
+# That of moto, and of many examples.
+_ACCOUNT = "123456789012"
 _NUMBER = re.compile(r"\d{12}")
 
 
@@ -27,12 +28,14 @@ class Regions:
     def at(self, region: str, access_key: str) -> Embedded:
         """The engine of a caller."""
         account = access_key if _NUMBER.fullmatch(access_key) else _ACCOUNT
+        # No lock for the usual case: an engine that was added stays until all are closed.
         engine = self._engines.get((region, account))
         return engine if engine is not None else self._add(region, account)
 
     def _add(self, region: str, account: str) -> Embedded:
         with self._lock:
             engine = self._engines.get((region, account))
+            # Looked up again with the lock: another thread may have added it.
             if engine is None:
                 engine = self._make() if self._engines else self._home
                 engine.locate(region, account)

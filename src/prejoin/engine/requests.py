@@ -9,6 +9,8 @@ from prejoin.protocol.values import AttributeValue
 Attributes = dict[str, AttributeValue]
 
 
+# Every member may be missing, also one that an operation requires. AWS decodes a request first and looks for missing
+# members later, together with other constraints (`Constraints.require`).
 class RequestShape(msgspec.Struct, frozen=True, rename="pascal", kw_only=True, omit_defaults=True):
     """The base of all request structs. A null member counts as absent, and unknown members are ignored."""
 
@@ -69,6 +71,7 @@ class Tag(RequestShape, frozen=True):
 
 class SSESpecification(RequestShape, frozen=True):
     enabled: bool | None = None
+    # Names with acronyms in capitals, which `rename` cannot derive.
     type: str | None = msgspec.field(name="SSEType", default=None)
     key: str | None = msgspec.field(name="KMSMasterKeyId", default=None)
 

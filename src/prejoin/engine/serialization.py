@@ -36,22 +36,22 @@ _IN_MEMBER = {
     "Create": f"{_MODEL}CreateGlobalSecondaryIndexAction",
 }
 """AWS's names of structs in members that share ours with others."""
-_LONG = frozenset(
+_LONG_MEMBERS = frozenset(
     {
         *("ReadCapacityUnits", "WriteCapacityUnits", "MaxReadRequestUnits", "MaxWriteRequestUnits"),
         *("ReadUnitsPerSecond", "WriteUnitsPerSecond"),
     }
 )
-_LARGE = 1024 * 1024
+_LARGE_BODY = 1024 * 1024
 """Only a body that is longer than this can have too many members."""
-_MEMBERS = 400 * 1024
+_MAX_MEMBERS = 400 * 1024
 """Each member of an item counts at least one byte, so an item cannot have more."""
-_REQUESTS = 1_000
+_MAX_PARTS = 1_000
 """No request may have more parts, so what follows them is refused anyway."""
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Errors of a body without types. Members that are not of the struct may have them even if it fits the struct."""
 _TOO_LARGE = "Item size has exceeded the maximum allowed size"
-_STRUCTURE = "Start of structure or map found where not expected"
+_UNEXPECTED_STRUCTURE = "Start of structure or map found where not expected"
 _NULL = "One or more parameter values were invalid: Null attribute value types must have the value of true"
 _NULL_IN_SET = "One or more parameter values were invalid: An {} set may not have a null {} as a member"
 
@@ -59,12 +59,13 @@ _NULL_IN_SET = "One or more parameter values were invalid: An {} set may not hav
 def decode(decoder: msgspec.json.Decoder[R], body: bytes) -> R:
     """Decode the body of a request. Invalid JSON raises a SerializationException, worded as AWS words it."""
     try:
-        return decoder.decode(body) if len(body) <= _LARGE else _decode_large(decoder, body)
+        # A body of ordinary length cannot have so many members that looking at each takes long.
+        return decoder.decode(body) if len(body) <= _LARGE_BODY else _decode_large(decoder, body)
     except msgspec.ValidationError:
         try:
             plain = _decode_untracked(_plain, body)
-            if len(body) <= _LARGE or not _weighs_too_much(plain):
-                _check(plain, inspect.type_info(decoder.type), "")
+            if len(body) <= _LARGE_BODY or not _weighs_too_much(plain):
+                _check_value(plain, inspect.type_info(decoder.type), "")
         except _UNREADABLE:
             raise DynamoDBError("SerializationException") from None
         # A number that is no integer, or too large for one.
@@ -73,15 +74,15 @@ def decode(decoder: msgspec.json.Decoder[R], body: bytes) -> R:
         raise DynamoDBError("SerializationException") from None
 
 
-def check_binary(decoder: msgspec.json.Decoder[Any], body: bytes, refused: DynamoDBError) -> None:
-    """Refuse invalid base64, in a request that was `refused` for another reason.
+def check_binary(decoder: msgspec.json.Decoder[Any], body: bytes, earlier_error: DynamoDBError) -> None:
+    """Refuse invalid base64, in a request that had `earlier_error`.
 
     DynamoDB decodes base64 with the rest of a request, so it reports it before an invalid table name. The engine
     decodes it where it checks the values, and looks for it here only after another error.
     """
-    if refused.code == "ValidationException" and b'"B' in body and len(body) <= _LARGE:
+    if earlier_error.code == "ValidationException" and b'"B' in body and len(body) <= _LARGE_BODY:
         with suppress(*_UNREADABLE):
-            _check(_plain.decode(body), inspect.type_info(decoder.type), "")
+            _check_value(_plain.decode(body), inspect.type_info(decoder.type), "")
 
 
 def _decode_large(decoder: msgspec.json.Decoder[R], body: bytes) -> R:
@@ -94,12 +95,12 @@ def _decode_untracked(decoder: msgspec.json.Decoder[R], body: bytes) -> R:
     """Decode without the garbage collector, which would look at the new objects again and again: 1.5 s instead of 0.4 s
     for 16 MB. No other thread runs while msgspec decodes.
     """
-    collects = gc.isenabled()
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         return decoder.decode(body)
     finally:
-        if collects:
+        if was_enabled:
             gc.enable()
 
 
@@ -114,8 +115,9 @@ def _check_weight(member: Any) -> None:
         return
     if isinstance(member, dict) and not isinstance(next(iter(member.values()), None), msgspec.Struct | list):
         parts: list[Any] = [member]  # an item, or names
-    elif isinstance(member, dict | list):  # the tables of a batch, or a list of values or of requests
-        parts = list(islice(member.values() if isinstance(member, dict) else member, _REQUESTS))
+    elif isinstance(member, dict | list):
+        # The tables of a batch, or a list of values or of requests.
+        parts = list(islice(member.values() if isinstance(member, dict) else member, _MAX_PARTS))
     else:
         return
     for part in parts:
@@ -128,106 +130,108 @@ def _check_weight(member: Any) -> None:
 def _weighs_too_much(value: Any) -> bool:
     """Whether a value has too many members, at any depth."""
     total, waiting = 0, [value]
-    while waiting and total <= _MEMBERS:
+    while waiting and total <= _MAX_MEMBERS:
         container = waiting.pop()
         total += len(container)
-        if total <= _MEMBERS:
+        if total <= _MAX_MEMBERS:
             contents = container.values() if isinstance(container, dict) else container
-            waiting += [each for each in contents if isinstance(each, dict | list)]
-    return total > _MEMBERS
+            waiting += [content for content in contents if isinstance(content, dict | list)]
+    return total > _MAX_MEMBERS
 
 
-def _check(value: Any, expected: inspect.Type, member: str, *, inside: bool = False) -> None:
-    """Raise the error for the first difference. `inside` says that the value lies in a list or map."""
-    if isinstance(expected, inspect.UnionType):
+def _check_value(value: Any, type_info: inspect.Type, member: str, *, is_element: bool = False) -> None:
+    """Raise the error for the first difference. `is_element` says that the value lies in a list or map."""
+    if isinstance(type_info, inspect.UnionType):
         if value is None:
             return
-        expected = expected.types[0]
-    match expected:
+        type_info = type_info.types[0]
+    # One match, because it is the table of all kinds of members: for each, what AWS's Java says about another value.
+    # AWS stops at the first difference, in the order of the members, so nothing is collected.
+    match type_info:
         case inspect.StrType():
             _check_text(value, "String" if member not in ("B", "BS") else "")
         case inspect.IntType():
             if isinstance(value, bool) or not isinstance(value, int | float):
-                _refuse_scalar(value, "Long" if member in _LONG else "Integer")
+                _refuse_scalar(value, "Long" if member in _LONG_MEMBERS else "Integer")
         case inspect.BoolType():
             if isinstance(value, str) and member == "NULL":
                 raise invalid(_NULL)
             if isinstance(value, str):
-                _refuse("Unexpected token received from parser")
+                _refuse_body("Unexpected token received from parser")
             if not isinstance(value, bool):
                 _refuse_scalar(value, "Boolean")
         case inspect.ListType(item_type=item_type):
             if isinstance(value, dict):
-                _refuse(_STRUCTURE)
+                _refuse_body(_UNEXPECTED_STRUCTURE)
             if not isinstance(value, list):
-                _refuse("Unexpected field type")
-            for each in value:
-                _check_member(each, item_type, member)
+                _refuse_body("Unexpected field type")
+            for element in value:
+                _check_element(element, item_type, member)
         case inspect.DictType(value_type=value_type):
             if isinstance(value, list):
-                _refuse(f"Unrecognized collection type java.util.Map<java.lang.String, {_class(value_type)}>")
+                _refuse_body(f"Unrecognized collection type java.util.Map<java.lang.String, {_java_class(value_type)}>")
             if not isinstance(value, dict):
-                _refuse("Unexpected field type")
-            for each in value.values():
-                _check_member(each, value_type, member)
+                _refuse_body("Unexpected field type")
+            for element in value.values():
+                _check_element(element, value_type, member)
         case inspect.StructType(fields=fields) | inspect.TypedDictType(fields=fields):
             if isinstance(value, list):
-                _refuse(f"Unrecognized collection type class {_IN_MEMBER.get(member) or _class(expected)}")
+                _refuse_body(f"Unrecognized collection type class {_IN_MEMBER.get(member) or _java_class(type_info)}")
             if not isinstance(value, dict):
-                _refuse("Unexpected value type in payload" if inside else "Unexpected field type")
+                _refuse_body("Unexpected value type in payload" if is_element else "Unexpected field type")
             for field in fields:
-                _check(value.get(field.encode_name), field.type, field.encode_name)
+                _check_value(value.get(field.encode_name), field.type, field.encode_name)
 
 
-def _check_member(value: Any, expected: inspect.Type, member: str) -> None:
+def _check_element(value: Any, type_info: inspect.Type, member: str) -> None:
     """Check a member of a list or map. Null is a value of the wrong kind there, which AWS finds only later."""
     if value is None:
         if member in ("SS", "NS", "BS"):
             kind = {"SS": "string", "NS": "number", "BS": "binary"}[member]
             raise invalid(_NULL_IN_SET.format(kind, kind))
         raise invalid("Supplied AttributeValue is empty, must contain exactly one of the supported datatypes")
-    _check(value, expected, member, inside=True)
+    _check_value(value, type_info, member, is_element=True)
 
 
-def _check_text(value: Any, java: str) -> None:
-    """Check a text; `java` is empty for binary, which is text in base64."""
+def _check_text(value: Any, java_type: str) -> None:
+    """Check a text; `java_type` is empty for binary, which is text in base64."""
     if isinstance(value, str):
-        if not java:
+        if not java_type:
             unbase64(value)
         return
-    if not java:
+    if not java_type:
         if isinstance(value, list):
-            _refuse("Unrecognized collection type class java.nio.ByteBuffer")
+            _refuse_body("Unrecognized collection type class java.nio.ByteBuffer")
         if not isinstance(value, dict):
-            _refuse("only base-64-encoded strings are convertible to bytes")
-    _refuse_scalar(value, java)
+            _refuse_body("only base-64-encoded strings are convertible to bytes")
+    _refuse_scalar(value, java_type)
 
 
-def _refuse_scalar(value: Any, java: str) -> NoReturn:
+def _refuse_scalar(value: Any, java_type: str) -> NoReturn:
     if isinstance(value, dict):
-        _refuse(_STRUCTURE)
+        _refuse_body(_UNEXPECTED_STRUCTURE)
     if isinstance(value, list):
-        _refuse(f"Unrecognized collection type class java.lang.{java}")
+        _refuse_body(f"Unrecognized collection type class java.lang.{java_type}")
     if isinstance(value, bool):
-        given = "TRUE_VALUE" if value else "FALSE_VALUE"
+        literal = "TRUE_VALUE" if value else "FALSE_VALUE"
     elif isinstance(value, str):
-        given = "STRING_VALUE"
+        literal = "STRING_VALUE"
     elif value is None:
-        given = "NULL_VALUE"
+        literal = "NULL_VALUE"
     else:
-        given = "NUMBER_VALUE" if isinstance(value, int) else "DECIMAL_VALUE"
-    _refuse(f"{given} cannot be converted to {java}")
+        literal = "NUMBER_VALUE" if isinstance(value, int) else "DECIMAL_VALUE"
+    _refuse_body(f"{literal} cannot be converted to {java_type}")
 
 
-def _class(expected: inspect.Type) -> str:
+def _java_class(type_info: inspect.Type) -> str:
     """The name of a Java class."""
-    match expected:
+    match type_info:
         case inspect.StructType(cls=cls) | inspect.TypedDictType(cls=cls):
             return _MODEL + _SHAPES.get(cls.__name__, cls.__name__)
         case inspect.ListType(item_type=item_type):
-            return f"java.util.List<{_class(item_type)}>"
+            return f"java.util.List<{_java_class(item_type)}>"
     return "java.lang.String"
 
 
-def _refuse(message: str) -> NoReturn:
+def _refuse_body(message: str) -> NoReturn:
     raise DynamoDBError("SerializationException", message)

@@ -31,16 +31,16 @@ class Constraints:
         self._found: list[str] = []
 
     def fail(self, member: str, value: Any, constraint: str) -> None:
-        shown = "null" if value is None else f"'{value}'"
-        self._found.append(f"Value {shown} at '{member}' failed to satisfy constraint: {constraint}")
+        text = "null" if value is None else f"'{value}'"
+        self._found.append(f"Value {text} at '{member}' failed to satisfy constraint: {constraint}")
 
-    def required(self, member: str, value: Any) -> None:
+    def require(self, member: str, value: Any) -> None:
         if value is None:
             self.fail(member, None, "Member must not be null")
 
-    def one_of(self, member: str, value: str | None, allowed: Iterable[str]) -> None:
-        if value is not None and value not in allowed:
-            self.fail(member, value, f"Member must satisfy enum value set: [{', '.join(allowed)}]")
+    def one_of(self, member: str, value: str | None, allowed_values: Iterable[str]) -> None:
+        if value is not None and value not in allowed_values:
+            self.fail(member, value, f"Member must satisfy enum value set: [{', '.join(allowed_values)}]")
 
     def at_least(self, member: str, value: int | None, minimum: int) -> None:
         if value is not None and value < minimum:
@@ -54,9 +54,10 @@ class Constraints:
     def name(self, member: str, value: str | None, minimum: int = limits.TABLE_NAME_MINIMUM) -> None:
         """Check the name of a table or an index."""
         if value is None:
-            self.required(member, value)
+            self.require(member, value)
             return
-        if not _NAME.fullmatch(value) and (value or minimum > 1):  # of a name that may be an ARN, only the length
+        # Where an ARN is allowed, only the length of an empty name is reported.
+        if not _NAME.fullmatch(value) and (value or minimum > 1):
             self.fail(member, value, _PATTERN)
         if len(value) < minimum:
             self.fail(member, value, f"Member must have length greater than or equal to {minimum}")
@@ -78,8 +79,8 @@ class Constraints:
 @lru_cache(maxsize=1024)
 def is_table_name(value: str, minimum: int = 1) -> bool:
     """Whether a text can be the name of a table, or its ARN."""
-    plain = minimum <= len(value) <= limits.TABLE_NAME_MAXIMUM and _NAME.fullmatch(value)
-    return bool(plain or _ARN.fullmatch(value))
+    is_plain_name = minimum <= len(value) <= limits.TABLE_NAME_MAXIMUM and _NAME.fullmatch(value)
+    return bool(is_plain_name or _ARN.fullmatch(value))
 
 
 @lru_cache(maxsize=1024)
@@ -101,17 +102,26 @@ def expression_parameters(expressions: dict[str, str | None], legacy: dict[str, 
     """Refuse a mixture of expressions and legacy parameters, and placeholders without an expression that could use
     them.
     """
-    given = [parameter for parameter, text in expressions.items() if text is not None]
-    old = [parameter for parameter, content in legacy.items() if content is not None]
-    if given and old:
+    expression_names = [parameter for parameter, text in expressions.items() if text is not None]
+    legacy_names = [parameter for parameter, content in legacy.items() if content is not None]
+    if expression_names and legacy_names:
         refuse(
             "Can not use both expression and non-expression parameters in the same request: "
-            f"Non-expression parameters: {{{', '.join(old)}}} Expression parameters: {{{', '.join(given)}}}"
+            f"Non-expression parameters: {{{', '.join(legacy_names)}}} "
+            f"Expression parameters: {{{', '.join(expression_names)}}}"
         )
-    if names is not None and not given:
+    if names is not None and not expression_names:
         refuse("ExpressionAttributeNames can only be specified when using expressions")
-    takers = [parameter for parameter in expressions if parameter != "ProjectionExpression"]
-    if values is not None and takers and not any(expressions[parameter] is not None for parameter in takers):
-        verb = "are" if len(takers) > 1 else "is"
-        message = "ExpressionAttributeValues can only be specified when using expressions"
-        raise TwoWordingsError(f"{message}: {' and '.join(takers)} {verb} null", message)
+    if values is not None:
+        _check_values_are_usable(expressions)
+
+
+def _check_values_are_usable(expressions: dict[str, str | None]) -> None:
+    """Refuse ExpressionAttributeValues of a request without an expression that could use them."""
+    # A projection has no values, so GetItem, which has no other expression, is not refused here.
+    users_of_values = [parameter for parameter in expressions if parameter != "ProjectionExpression"]
+    if not users_of_values or any(expressions[parameter] is not None for parameter in users_of_values):
+        return
+    verb = "are" if len(users_of_values) > 1 else "is"
+    message = "ExpressionAttributeValues can only be specified when using expressions"
+    raise TwoWordingsError(f"{message}: {' and '.join(users_of_values)} {verb} null", message)

@@ -31,10 +31,10 @@ def counter_key(
     >>> pk.text
     'USER#{user}#{post}#COUNTER#{shard}'
     """
-    rest = [f"{{{name}}}" for name in sk.attributes if name not in pk.attributes]
-    more = separator.join(["", *rest, "COUNTER", f"{{{SHARD}:plain}}"])
-    end = Template.of(more, {**types, SHARD: Type(Kind.INTEGER)}, separator)
-    text = pk.text + more.replace(f"{{{SHARD}:plain}}", "{shard}")
+    sort_fields = [f"{{{name}}}" for name in sk.attributes if name not in pk.attributes]
+    end_text = separator.join(["", *sort_fields, "COUNTER", f"{{{SHARD}:plain}}"])
+    end = Template.of(end_text, {**types, SHARD: Type(Kind.INTEGER)}, separator)
+    text = pk.text + end_text.replace(f"{{{SHARD}:plain}}", "{shard}")
     label = f"COUNTER{separator}{Separator(separator).quote(tag)}"
     # Built from parts, because a quoted tag may contain escapes, which the text of a template must not.
     return Template(text, (*pk.parts, *end.parts), pk.separator), Template(label, (KeyText(label),), pk.separator)

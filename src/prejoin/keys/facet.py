@@ -84,13 +84,13 @@ class Facet(msgspec.Struct, frozen=True, dict=True):
         """The attributes that can be read back from its keys. A bucket or shard cannot: it is only derived from its
         attribute.
         """
-        found: set[str] = set()
+        names: set[str] = set()
         for form in (self.pk, self.sk):
             if isinstance(form, Natural):
-                found.update(form.attributes)
+                names.update(form.attributes)
             elif form is not None:
-                found.update(field.attribute for field in form.fields if not field.encoding.derived)
-        return frozenset(found)
+                names.update(field.attribute for field in form.fields if not field.encoding.derived)
+        return frozenset(names)
 
     @cached_property
     def key_attributes(self) -> frozenset[str]:
@@ -127,6 +127,6 @@ class Facet(msgspec.Struct, frozen=True, dict=True):
         return f"{self.entity} in {self.slot}: {key}{copy}{when}"
 
 
-def key_writer(form: KeyForm, label: str, most: int) -> Callable[[Mapping[str, object]], KeyValue]:
+def key_writer(form: KeyForm, label: str, limit: int) -> Callable[[Mapping[str, object]], KeyValue]:
     """The function from values to a key that DynamoDB accepts."""
-    return checked_writer(form.writer, label, most) if isinstance(form, Template) else form.writer
+    return checked_writer(form.writer, label, limit) if isinstance(form, Template) else form.writer

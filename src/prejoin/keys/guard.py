@@ -15,7 +15,7 @@ def guard_key(
     attributes: Sequence[str],
     types: Mapping[str, Type],
     separator: str = "#",
-    sorted_: bool = True,
+    has_sort_key: bool = True,
     names: Sequence[str] = (),
 ) -> tuple[Template, Template | None]:
     """The templates of a guard's partition and sort key, for the entity with this tag.
@@ -33,7 +33,7 @@ def guard_key(
     quote = Separator(separator).quote
     label = separator.join(quote(text) for text in ("UNIQUE", tag, "+".join(names or attributes)))
     fields = separator.join(f"{{{name}}}" for name in attributes)
-    of = Template.of(fields, types, separator)
+    template = Template.of(fields, types, separator)
     # Built from parts, because the quoted tag may contain escapes, which a template's own text must not.
-    pk = Template(f"{label}{separator}{fields}", (KeyText(label + separator), *of.parts), of.separator)
-    return pk, Template.of("UNIQUE", {}, separator) if sorted_ else None
+    pk = Template(f"{label}{separator}{fields}", (KeyText(label + separator), *template.parts), template.separator)
+    return pk, Template.of("UNIQUE", {}, separator) if has_sort_key else None

@@ -86,67 +86,74 @@ def cut_over(
     this one finishes it.
     """
     name = table or migration.table
-    with LoadState(state) as kept:
-        if kept.about("unfinished"):
-            require_same_plan(migration, kept, name, place)
-            return _finish(migration, kept, report)
-        if not kept.about("finished"):
+    with LoadState(state) as load_state:
+        if load_state.about("unfinished"):
+            require_same_plan(migration, load_state, name, place)
+            return _finish(migration, load_state, report)
+        if not load_state.about("finished"):
             raise PipelineError(codes.NOT_STARTED, "the load is not finished", "run `prejoin migrate load` to its end")
-        require_state(migration, kept, name, place)
-        kind = kept.about("log")
-        dead = sum(kept.dead_counts().values())
-    if kind:
+        require_state(migration, load_state, name, place)
+        log_kind = load_state.about("log")
+        last_changes = FollowResult(dead=sum(load_state.dead_counts().values()))
+    if log_kind:
         follow_table(migration, place, table=table, state=state, until_caught_up=True, progress=progress)
     migration.source.renew()  # a copy that is followed may lack a change that the log has not told yet
-    verified = verify_table(migration, place, table=table, progress=progress)
-    last = FollowResult(dead=dead)
-    if kind:
-        last = follow_table(migration, place, table=table, state=state, until_caught_up=True, progress=progress)
-    if reasons := list(_reasons(verified, last)):
+    verification = verify_table(migration, place, table=table, progress=progress)
+    if log_kind:
+        # Changes since the first call were made while both sides were compared: then the result says nothing.
+        last_changes = follow_table(migration, place, table=table, state=state, until_caught_up=True, progress=progress)
+    reasons = list(_reasons_to_refuse(verification, last_changes))
+    if reasons:
         fix = "stop the writes of the application, correct what is named, and repeat; nothing was removed"
         raise RefusedError(codes.NOT_READY, "; ".join(reasons), fix)
-    with LoadState(state) as kept:
-        tables = {one.entity.name: one.mapping.table for one in migration.rows}
-        found = Cutover(
-            by,
-            now_text(),
-            str(migration.source),
-            name,
-            str(place),
-            tuple(CutoverEntity(e.entity, tables[e.entity], e.rows, e.items) for e in verified.entities),
-            tuple(one.pattern for one in verified.patterns if one.runs),
-            tuple(f"{one.pattern} ({one.skipped})" for one in verified.patterns if one.skipped),
-            kind,
-            log_contents(migration, kept),
+    with LoadState(state) as load_state:
+        tables = {rows.entity.name: rows.mapping.table for rows in migration.rows}
+        entities = [
+            CutoverEntity(comparison.entity, tables[comparison.entity], comparison.rows, comparison.items)
+            for comparison in verification.entities
+        ]
+        pattern_comparisons = verification.patterns
+        cutover = Cutover(
+            by=by,
+            at=now_text(),
+            source=str(migration.source),
+            table=name,
+            place=str(place),
+            entities=tuple(entities),
+            patterns=tuple(comparison.pattern for comparison in pattern_comparisons if comparison.runs),
+            not_compared=tuple(f"{skip.pattern} ({skip.skipped})" for skip in pattern_comparisons if skip.skipped),
+            followed=log_kind,
+            removed=log_contents(migration, load_state),
         )
         # Now it is decided. What is left to do is recorded, so that a call after a kill can finish it.
-        kept.say(
-            cut_over=found.at,
-            signed=f"{by}, {found.digest[:16]}",
-            verified=f"equal, {found.at}",
-            unfinished=msgspec.json.encode(found).decode(),
+        load_state.say(
+            cut_over=cutover.at,
+            signed=f"{by}, {cutover.digest[:16]}",
+            verified=f"equal, {cutover.at}",
+            unfinished=msgspec.json.encode(cutover).decode(),
         )
-        return _finish(migration, kept, report)
+        return _finish(migration, load_state, report)
 
 
 def _finish(migration: Migration, state: LoadState, report: str | Path) -> CutoverResult:
     """Writes the report of a cut-over that is recorded, and removes what it kept in the database."""
-    found = msgspec.json.decode(state.about("unfinished"), type=Cutover)
-    text = "\n".join(_report(found)) + "\n"
+    cutover = msgspec.json.decode(state.about("unfinished"), type=Cutover)
+    text = "\n".join(_report(cutover)) + "\n"
     Path(report).write_text(text, encoding="utf-8")
     end_log(migration, state)
     state.say(unfinished="")
-    return CutoverResult(found, text, str(report))
+    return CutoverResult(cutover, text, str(report))
 
 
-def _reasons(verified: VerifyResult, last: FollowResult) -> Iterator[str]:
-    if last.dead:
-        yield f"{quantity(last.dead, 'row')} could not be written (dead letters)"
-    if last.transactions:
-        yield f"the database was changed during the verification ({quantity(last.transactions, 'transaction')})"
-    if not verified.equal:
-        counts = ", ".join(f"{n:,} {kind} of {entity or '-'}" for (entity, kind), n in verified.counts.items())
-        yield f"the table differs from the database: {counts}"
+def _reasons_to_refuse(verification: VerifyResult, last_changes: FollowResult) -> Iterator[str]:
+    if last_changes.dead:
+        yield f"{quantity(last_changes.dead, 'row')} could not be written (dead letters)"
+    if last_changes.transactions:
+        transactions = quantity(last_changes.transactions, "transaction")
+        yield f"the database was changed during the verification ({transactions})"
+    if not verification.equal:
+        counts = [f"{count:,} {kind} of {entity or '-'}" for (entity, kind), count in verification.counts.items()]
+        yield f"the table differs from the database: {', '.join(counts)}"
 
 
 def _report(result: Cutover) -> Iterator[str]:
@@ -155,7 +162,8 @@ def _report(result: Cutover) -> Iterator[str]:
     yield f"- Changes followed: {result.followed or 'no; the application did not write during the migration'}"
     yield f"- Checksum of these facts: `{result.digest}`"
     yield from ("", "| Entity | Table | Rows | Items |", "| --- | --- | --- | --- |")
-    yield from (f"| {e.entity} | {e.table} | {e.rows:,} | {e.items:,} |" for e in result.entities)
+    for entity in result.entities:
+        yield f"| {entity.entity} | {entity.table} | {entity.rows:,} | {entity.items:,} |"
     yield from ("", "All rows and their items are equal. There are no dead letters.", "")
     yield f"Access patterns with equal answers on both sides: {', '.join(result.patterns) or 'none'}."
     if result.not_compared:
@@ -163,7 +171,7 @@ def _report(result: Cutover) -> Iterator[str]:
     yield from ("", "## Decommission", "")
     yield "- [x] all rows moved and verified"
     yield "- [x] no dead letters, no changes left to follow"
-    yield from (f"- [x] removed from the database: {one}" for one in result.removed)
+    yield from (f"- [x] removed from the database: {name}" for name in result.removed)
     yield "- [ ] the application reads and writes the table only; its old connection is removed from the configuration"
     if result.followed == "outbox":
         yield "- [ ] `record_changes` and the table `prejoin_outbox` are removed from the application"
@@ -172,6 +180,7 @@ def _report(result: Cutover) -> Iterator[str]:
     yield "- [ ] shadow reads are removed"
     yield "- [ ] jobs, reports and backups that read the database have a new source"
     yield "- [ ] point-in-time recovery, alarms and deletion protection of the table are on"
-    yield f"- [ ] a last backup of these tables is stored: {', '.join(sorted({e.table for e in result.entities}))}"
+    tables = sorted({entity.table for entity in result.entities})
+    yield f"- [ ] a last backup of these tables is stored: {', '.join(tables)}"
     yield "- [ ] these tables are dropped, or the database is shut down"
     yield "- [ ] the folder of the state is deleted, after the last look at `prejoin migrate status`"

@@ -33,7 +33,7 @@ from prejoin.table.schema.schema import Schema
 class Migration:
     """A checked migration. `source` is open."""
 
-    found: QueryDesign
+    query: QueryDesign
     package: LoadedPackage
     mapping: TableMapping
     mapping_file: str
@@ -46,13 +46,13 @@ class Migration:
 
     @property
     def table(self) -> str:
-        return self.found.design.table
+        return self.query.design.table
 
     def of(self, entity: str) -> EntityRows:
-        return next(one for one in self.rows if one.entity.name == entity)
+        return next(rows for rows in self.rows if rows.entity.name == entity)
 
     def warnings(self) -> tuple[Source, ...]:
-        return (self.found.source, Source(self.mapping_file, "", self.diagnostics).only(Severity.WARNING))
+        return (self.query.source, Source(self.mapping_file, "", self.diagnostics).only(Severity.WARNING))
 
     def schema(self, place: TablePlace) -> Schema:
         """The schema of the table at a place, with its store if contents are in one. Raises a `PipelineError`."""
@@ -64,13 +64,13 @@ class Migration:
             message = "the design keeps large contents in a store, and none is named"
             raise PipelineError(codes.STORE, message, "name it: `--store s3://BUCKET`, or a folder")
         schema = self.package.schema_with(open_store(place))
-        for one in self.rows:
-            _store_nulls(schema, self.package, one, self.mapping_file)
+        for rows in self.rows:
+            _store_nulls(schema, self.package, rows, self.mapping_file)
         return schema
 
     def fingerprint(self, table: str, place: TablePlace) -> str:
         """A digest of all that decides which items a load writes, and where."""
-        design = self.found.design
+        design = self.query.design
         parts = [
             msgspec.json.encode(msgspec.structs.replace(self.mapping, patterns={}, left_out={}), order="sorted"),
             msgspec.json.encode([design.slots, design.items, design.guards], order="sorted"),
@@ -87,39 +87,39 @@ def open_migration(
 
     The database is that of `url`, of the variable PREJOIN_SOURCE, or of the mapping.
     """
-    found = query_design(read_document(document))
+    query = query_design(read_document(document))
     if not design_beside(Path(document)).is_file():
         message = f"there is no {design_beside(Path(document))}"
         raise PipelineError(codes.NO_DESIGN, message, "write it: `prejoin design --yes`", str(document))
-    mapped = read_mapping(mapping)
+    table_mapping = read_mapping(mapping)
     text = Path(mapping).read_text(encoding="utf-8")
-    with open_source(url or os.environ.get(ENVIRONMENT) or mapped.source) as source:
-        database = reflect_tables(source, _tables(mapped))
-        workload = found.document.workload
-        diagnostics = check_mapping(mapped, workload, database, text)
+    with open_source(url or os.environ.get(ENVIRONMENT) or table_mapping.source) as source:
+        database = reflect_tables(source, _tables(table_mapping))
+        workload = query.document.workload
+        diagnostics = check_mapping(table_mapping, workload, database, text)
         if has_errors(diagnostics):
             note = "the mapping has errors; nothing was read"
             raise InputError(Source(str(mapping), text, diagnostics).only(Severity.ERROR, Severity.WARNING), note=note)
-        package = load_package(workload, found.design, Options(asynchronous=False))
-        rows = tuple(all_rows(workload, mapped, database))
-        for one in rows:
-            _store_nulls(package.schema, package, one, str(mapping))
-        yield Migration(found, package, mapped, str(mapping), source, database, rows, diagnostics)
+        package = load_package(workload, query.design, Options(asynchronous=False))
+        rows = tuple(all_rows(workload, table_mapping, database))
+        for entity_rows in rows:
+            _store_nulls(package.schema, package, entity_rows, str(mapping))
+        yield Migration(query, package, table_mapping, str(mapping), source, database, rows, diagnostics)
 
 
 def _store_nulls(schema: Schema, package: LoadedPackage, rows: EntityRows, file: str) -> None:
     """Makes all writes of an entity store NULL as its mapping says."""
     entity, fields = schema.entity(package.classes[rows.entity.name]), package.fields[rows.entity.name]
     keys = {name for facet in entity.natural.values() for name in facet.attributes}
-    if refused := sorted(name for name in rows.nulls if fields[name] in keys):
-        message = f"{rows.entity.name}.{refused[0]} is a key of an index, which cannot be NULL"
-        raise PipelineError(codes.NULL, message, f'say `null = "absent"` for {refused[0]}', file)
+    if key_names := sorted(name for name in rows.nulls if fields[name] in keys):
+        message = f"{rows.entity.name}.{key_names[0]} is a key of an index, which cannot be NULL"
+        raise PipelineError(codes.NULL, message, f'say `null = "absent"` for {key_names[0]}', file)
     # The generated schema has no parameter for it: an application writes None as an absent attribute.
     msgspec.structs.force_setattr(entity.codec, "nulls", frozenset(fields[name] for name in rows.nulls))
 
 
 def _tables(mapping: TableMapping) -> Iterator[str]:
-    for one in mapping.entities.values():
-        yield one.table
-        yield from (join.table for join in one.joins.values())
-        yield from (children.table for children in one.children.values())
+    for entity in mapping.entities.values():
+        yield entity.table
+        yield from (join.table for join in entity.joins.values())
+        yield from (children.table for children in entity.children.values())

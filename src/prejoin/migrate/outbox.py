@@ -21,7 +21,7 @@ from prejoin.migrate.load.state import encode_values
 
 NAME = "prejoin_outbox"
 _LARGE = (sa.LargeBinary, sa.JSON)
-_RECORDING, _ALLOWED, _TRANSACTION = (f"prejoin_outbox_{name}" for name in ("recording", "allowed", "transaction"))
+_RECORDING, _PERMISSIONS, _TRANSACTION = (f"prejoin_outbox_{name}" for name in ("recording", "allowed", "transaction"))
 Image = Mapping[str, Any]
 """The values of a row, by column. Large ones are left out: they make up no key."""
 
@@ -71,52 +71,59 @@ def record_rows(session: Session, table: str, rows: Iterable[Image]) -> None:
     A row is given by the values of its columns. Give it as it is before the statement; and again as it is afterwards,
     if the statement changes columns that keys are made of.
     """
-    session.info.setdefault(_ALLOWED, set()).add(table)
+    session.info.setdefault(_PERMISSIONS, set()).add(table)
     _record(session, [(table, row) for row in rows])
 
 
-def _before(mapper: Mapper[Any], connection: Connection, one: object) -> None:
-    _record_stored(mapper, connection, one, sa.inspect(one).identity or ())
+def _before(mapper: Mapper[Any], connection: Connection, instance: object) -> None:
+    _record_stored(mapper, connection, instance, sa.inspect(instance).identity or ())
 
 
-def _after(mapper: Mapper[Any], connection: Connection, one: object) -> None:
-    _record_stored(mapper, connection, one, mapper.primary_key_from_instance(one))
+def _after(mapper: Mapper[Any], connection: Connection, instance: object) -> None:
+    _record_stored(mapper, connection, instance, mapper.primary_key_from_instance(instance))
 
 
-def _record_stored(mapper: Mapper[Any], connection: Connection, one: object, key: Sequence[Any]) -> None:
+def _record_stored(mapper: Mapper[Any], connection: Connection, instance: object, key: Sequence[Any]) -> None:
     """Records the rows of an object as they are stored: the session may not know old values, nor generated ones.
 
     They are locked, as the flush does later anyway: else another transaction could change them in between, unseen.
     """
-    session = object_session(one)
+    session = object_session(instance)
     if session is None or _RECORDING not in session.info:
         return
     for table in mapper.tables:
-        columns = [c for c in table.columns if not isinstance(c.type, _LARGE)]
-        is_it = sa.and_(*(c == value for c, value in zip(table.primary_key, key, strict=True)))
-        found = connection.execute(sa.select(*columns).where(is_it).with_for_update()).first()
-        if found is not None:
-            _record(session, [(_name(table), dict(found._mapping))])
+        columns = [column for column in table.columns if not isinstance(column.type, _LARGE)]
+        has_key = sa.and_(*(column == value for column, value in zip(table.primary_key, key, strict=True)))
+        row = connection.execute(sa.select(*columns).where(has_key).with_for_update()).first()
+        if row is not None:
+            _record(session, [(_name(table), dict(row._mapping))])
 
 
 def _before_flush(session: Session, context: object, instances: object) -> None:
     session.info[_RECORDING] = True
-    _record(session, [link for one in session.deleted for link in _links(object_mapper(one), one, everything=True)])
+    links: list[tuple[str, Image]] = []
+    for instance in session.deleted:
+        links += _links(object_mapper(instance), instance, is_deleted=True)
+    _record(session, links)
 
 
 def _after_flush(session: Session, context: object) -> None:
-    changed = (*session.new, *session.dirty)
-    _record(session, [link for one in changed for link in _links(object_mapper(one), one)])
+    links: list[tuple[str, Image]] = []
+    for instance in (*session.new, *session.dirty):
+        links += _links(object_mapper(instance), instance)
+    _record(session, links)
 
 
-def _record(session: Session, changed: Iterable[tuple[str, Image]]) -> None:
+def _record(session: Session, images: Iterable[tuple[str, Image]]) -> None:
+    """Writes images of rows, by table, into the outbox, with a number of their transaction."""
+    # The number is new in each transaction of the session, also after a rollback.
     number = session.info.get(_TRANSACTION)
     transaction = session.get_transaction()
     if number is None or number[0] is not transaction:
         number = session.info[_TRANSACTION] = (transaction, uuid.uuid4().hex)
     rows = [
         {"transaction_id": number[1], "table_name": table, "images": encode_values(image)}
-        for table, image in changed
+        for table, image in images
         if table != NAME
     ]
     if rows:
@@ -127,31 +134,36 @@ def _name(table: sa.FromClause) -> str:
     return str(getattr(table, "fullname", table))
 
 
-def _links(mapper: Mapper[Any], one: object, everything: bool = False) -> Iterator[tuple[str, Image]]:
+def _links(mapper: Mapper[Any], instance: object, is_deleted: bool = False) -> Iterator[tuple[str, Image]]:
     """The rows of N:N tables that the session inserts and deletes without objects of their own."""
     for relation in mapper.relationships:
         if relation.secondary is None or relation.viewonly:
             continue
-        if everything:
-            getattr(one, relation.key)  # loads it: all of its links are going to be deleted
-        history = sa.inspect(one).attrs[relation.key].history
-        others = [*(history.added or ()), *(history.deleted or ()), *((history.unchanged or ()) if everything else ())]
-        for other in others:
-            image = {str(r.key): _value(one, left) for left, r in relation.synchronize_pairs}
-            image |= {str(r.key): _value(other, left) for left, r in relation.secondary_synchronize_pairs or ()}
+        if is_deleted:
+            getattr(instance, relation.key)  # loads it: all of its links are going to be deleted
+        history = sa.inspect(instance).attrs[relation.key].history
+        linked_instances = [*(history.added or ()), *(history.deleted or ())]
+        if is_deleted:
+            linked_instances += history.unchanged or ()
+        for linked_instance in linked_instances:
+            image = {}
+            for column, link_column in relation.synchronize_pairs:
+                image[str(link_column.key)] = _value(instance, column)
+            for column, link_column in relation.secondary_synchronize_pairs or ():
+                image[str(link_column.key)] = _value(linked_instance, column)
             yield _name(relation.secondary), image
 
 
-def _value(one: object, column: Any) -> Any:
-    return getattr(one, object_mapper(one).get_property_by_column(column).key)
+def _value(instance: object, column: Any) -> Any:
+    return getattr(instance, object_mapper(instance).get_property_by_column(column).key)
 
 
 def _refuse_bulk(state: ORMExecuteState) -> None:
     if not (state.is_insert or state.is_update or state.is_delete):
         return
     table = _name(state.statement.table)  # type: ignore[attr-defined]
-    allowed: set[str] = state.session.info.get(_ALLOWED, set())
-    if table not in allowed:
+    permitted_tables: set[str] = state.session.info.get(_PERMISSIONS, set())
+    if table not in permitted_tables:
         message = f"a statement changes rows of {table} that the session has not loaded, so the outbox would miss them"
         raise NotRecordedError(f"{message}. Change objects, or call record_rows(session, {table!r}, rows) first")
-    allowed.discard(table)
+    permitted_tables.discard(table)  # `record_rows` allows one statement

@@ -45,29 +45,31 @@ def roll_back(
 
     Raises a `RefusedError` after the cut-over: from then on the table has writes that the database lacks.
     """
-    with LoadState(state) as kept:
-        if cut_over := kept.about("cut_over"):
+    with LoadState(state) as load_state:
+        cut_over = load_state.about("cut_over")
+        if cut_over:
             message = f"the migration was cut over at {cut_over}, and nothing carries later writes of the table back"
             fix = (
                 "if `prejoin migrate verify` finds no difference, nothing was written since: go on with the database; "
                 "else going back loses the writes that it lists"
             )
             raise RefusedError(codes.CUT_OVER, message, fix)
-        if not kept.about("fingerprint"):
+        if not load_state.about("fingerprint"):
             raise PipelineError(codes.NOT_STARTED, f"there is no migration in {state}", "name its folder: `--state`")
         name = table or migration.table
-        if place and (name, str(place)) != (kept.about("table"), kept.about("place")):
-            message = f"the migration in {state} loads `{kept.about('table')}` in {kept.about('place')}, not this table"
+        loaded_table, loaded_place = load_state.about("table"), load_state.about("place")
+        if place and (name, str(place)) != (loaded_table, loaded_place):
+            message = f"the migration in {state} loads `{loaded_table}` in {loaded_place}, not this table"
             raise RefusedError(codes.OTHER_PLAN, message, "name that table and place, or another `--state`")
         if not dry_run:
-            kept.say(rolling_back=now_text())  # else a killed rollback would look like a loaded table
-        items = _delete_items(migration, place, name, kept, dry_run, progress) if place else 0
+            load_state.say(rolling_back=now_text())  # else a killed rollback would look like a loaded table
+        items = _delete_items(migration, place, name, load_state, dry_run, progress) if place else 0
         if dry_run:
-            return RollbackResult(log_contents(migration, kept), items)
-        removed = end_log(migration, kept)
+            return RollbackResult(log_contents(migration, load_state), items)
+        removed_objects = end_log(migration, load_state)
         (Path(state) / DEAD_LETTERS).unlink(missing_ok=True)
-        kept.restart()
-    return RollbackResult(removed, items)
+        load_state.restart()
+    return RollbackResult(removed_objects, items)
 
 
 def _delete_items(

@@ -96,22 +96,22 @@ class ShadowReads:
                 raise TypeError("shadow reads compare functions, not coroutines: decorate what they call")
 
             @functools.wraps(old)
-            def reading(*arguments: P.args, **named: P.kwargs) -> R:
-                answer = old(*arguments, **named)
+            def read_both(*arguments: P.args, **keywords: P.kwargs) -> R:
+                answer = old(*arguments, **keywords)
                 if random.random() < self._share:  # noqa: S311 - a sample
                     form = canonical(old_form(answer))  # now: the caller may change its answer
 
                     def read_old() -> Any:
-                        return canonical(old_form(old(*arguments, **named)))
+                        return canonical(old_form(old(*arguments, **keywords)))
 
                     def read_new() -> Any:
-                        return canonical(new_form(new(*arguments, **named)))
+                        return canonical(new_form(new(*arguments, **keywords)))
 
-                    call = (old.__qualname__, arguments, named)
+                    call = (old.__qualname__, arguments, keywords)
                     self._submit(lambda: self._compare(call, form, read_old, read_new))
                 return answer
 
-            return reading
+            return read_both
 
         return decorate
 
@@ -119,8 +119,11 @@ class ShadowReads:
         """Waits until all reads are compared. Returns whether they are."""
         end = time.monotonic() + timeout
         with self._waiting.all_tasks_done:
-            while self._waiting.unfinished_tasks and (left := end - time.monotonic()) > 0:
-                self._waiting.all_tasks_done.wait(left)
+            while self._waiting.unfinished_tasks:
+                seconds = end - time.monotonic()
+                if seconds <= 0:
+                    break
+                self._waiting.all_tasks_done.wait(seconds)
             return not self._waiting.unfinished_tasks
 
     def _submit(self, task: Callable[[], None]) -> None:
@@ -145,22 +148,23 @@ class ShadowReads:
         read_old: Callable[[], Any],
         read_new: Callable[[], Any],
     ) -> None:
-        found, error = None, None
+        old_answer, new_answer, error = form, None, None
         try:
-            found = read_new()
-            if found != form:
+            new_answer = read_new()
+            if new_answer != old_answer:
                 time.sleep(self._settle)
-                form, found = read_old(), read_new()
+                old_answer, new_answer = read_old(), read_new()
         except Exception as problem:  # of either side: the application must not notice
             error = problem
+        is_equal = error is None and new_answer == old_answer
         with self._lock:
             self.counts.failed += error is not None
-            self.counts.equal += error is None and found == form
-            self.counts.different += error is None and found != form
-        if error is not None or found != form:
-            self._tell(ShadowDifference(*call, form, found, error))
+            self.counts.equal += is_equal
+            self.counts.different += error is None and not is_equal
+        if not is_equal:
+            self._report_difference(ShadowDifference(*call, old_answer, new_answer, error))
 
-    def _tell(self, difference: ShadowDifference) -> None:
+    def _report_difference(self, difference: ShadowDifference) -> None:
         try:
             self._report(difference)
         except Exception:  # a report that fails must not end the thread

@@ -59,19 +59,21 @@ def migration_status(
     entities: tuple[EntityProgress, ...] = ()
     dead: dict[tuple[str, str], int] = {}
     if (Path(state) / FILE).is_file():
-        with LoadState(state, lock=False) as kept:
-            about = kept.all_about()
+        with LoadState(state, lock=False) as load_state:
+            about = load_state.all_about()
             names = read_mapping(mapping).entities if Path(mapping).is_file() else ()
-            entities = tuple(kept.progress(name) for name in names)
-            dead = kept.dead_counts()
+            entities = tuple(load_state.progress(name) for name in names)
+            dead = load_state.dead_counts()
     letters = sum(dead.values())
-    analysed = Path(document).is_file() and Path(mapping).is_file()
+    has_files = Path(document).is_file() and Path(mapping).is_file()
     steps = (
-        Step("analyse access patterns", analysed, f"{document}, {mapping}", "prejoin discover URL"),
+        Step("analyse access patterns", has_files, f"{document}, {mapping}", "prejoin discover URL"),
         Step("design keys", design.is_file(), str(design), "prejoin design --yes"),
         Step("create the table", "began" in about, _table(about), "prejoin build, or migrate load --create-table"),
-        Step("migrate", "finished" in about and not letters, _loaded(about, entities, letters), "prejoin migrate load"),
-        Step("dual-write", _is_followed(about), _followed(about), "prejoin migrate follow"),
+        Step(
+            "migrate", "finished" in about and not letters, _load_text(about, entities, letters), "prejoin migrate load"
+        ),
+        Step("dual-write", _is_followed(about), _follow_text(about), "prejoin migrate follow"),
         Step(
             "validate",
             about.get("verified", "").startswith("equal"),
@@ -93,10 +95,10 @@ def _table(about: dict[str, str]) -> str:
     return f"{about['table']} in {about['place']}" if "began" in about else ""
 
 
-def _loaded(about: dict[str, str], entities: tuple[EntityProgress, ...], letters: int) -> str:
+def _load_text(about: dict[str, str], entities: tuple[EntityProgress, ...], letters: int) -> str:
     if "began" not in about:
         return ""
-    rows = sum(one.rows for one in entities)
+    rows = sum(entity.rows for entity in entities)
     when = f"finished {about['finished']}" if "finished" in about else f"began {about['began']}, not finished"
     return f"{rows:,} rows; {when}" + (f"; {letters:,} dead letters" if letters else "")
 
@@ -106,18 +108,13 @@ def _is_followed(about: dict[str, str]) -> bool:
     return "finished" in about and (not about.get("log") or bool(about.get("caught_up")) or "cut_over" in about)
 
 
-def _followed(about: dict[str, str]) -> str:
+def _follow_text(about: dict[str, str]) -> str:
     if not about.get("log"):
-        return (
-            "no changes are kept: nobody may write until the cut-over"
-            if "finished" in about and "cut_over" not in about
-            else ""
-        )
-    return (
-        f"by {about['log']}; caught up {about['caught_up']}"
-        if about.get("caught_up")
-        else f"by {about['log']}, not caught up"
-    )
+        is_loaded = "finished" in about and "cut_over" not in about
+        return "no changes are kept: nobody may write until the cut-over" if is_loaded else ""
+    if about.get("caught_up"):
+        return f"by {about['log']}; caught up {about['caught_up']}"
+    return f"by {about['log']}, not caught up"
 
 
 def _warnings(about: dict[str, str], now: datetime | None) -> list[Diagnostic]:
@@ -127,9 +124,11 @@ def _warnings(about: dict[str, str], now: datetime | None) -> list[Diagnostic]:
     idle = (now or datetime.now(UTC)) - datetime.fromisoformat(last)
     if idle < _IDLE:
         return []
-    what, why = _KEEPING[about["log"]]
-    message = f"the {what.format(**about)} of {about['source']} keeps changes, and was not read to its end since {last}"
-    fix = f"{why}: run `prejoin migrate follow`, or `prejoin migrate rollback` to remove it"
+    keeper, reason = _KEEPING[about["log"]]
+    message = (
+        f"the {keeper.format(**about)} of {about['source']} keeps changes, and was not read to its end since {last}"
+    )
+    fix = f"{reason}: run `prejoin migrate follow`, or `prejoin migrate rollback` to remove it"
     return [codes.UNREAD_LOG.at(None, message, fix)]
 
 

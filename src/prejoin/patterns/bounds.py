@@ -74,18 +74,18 @@ class Bounds(Pattern):
     def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         name = f"{entity.tag}.{self.attribute}"
         kind = entity.codec.attribute(self.attribute).type.kind
-        if kind not in _CONVERTED:
+        if kind not in _CONVERTERS:
             raise SchemaError(f"{name} has bounds, and must be an int, a Decimal or a float")
         if self.least is None and self.greatest is None:
             raise SchemaError(f"{name}: give its bounds, min= or max= or both")
         try:
-            least = None if self.least is None else _CONVERTED[kind](self.least)
-            greatest = None if self.greatest is None else _CONVERTED[kind](self.greatest)
+            smallest = None if self.least is None else _CONVERTERS[kind](self.least)
+            greatest = None if self.greatest is None else _CONVERTERS[kind](self.greatest)
         except (TypeError, ValueError, InvalidOperation):
             raise SchemaError(f"{name}: the bounds {self.least!r} and {self.greatest!r} must be numbers") from None
-        if least is not None and greatest is not None and least > greatest:
-            raise SchemaError(f"{name}: its least value is {least}, which is more than its greatest, {greatest}")
-        return BoundsPattern(name, self.attribute, least, greatest)
+        if smallest is not None and greatest is not None and smallest > greatest:
+            raise SchemaError(f"{name}: its least value is {smallest}, which is more than its greatest, {greatest}")
+        return BoundsPattern(name, self.attribute, smallest, greatest)
 
     def __repr__(self) -> str:
         text = repr(self.attribute)
@@ -96,14 +96,14 @@ class Bounds(Pattern):
         return f"Bounds({text})"
 
 
-def _whole(bound: Number) -> int:
+def _integer(bound: Number) -> int:
     if bound != int(bound):
         raise ValueError
     return int(bound)
 
 
-_CONVERTED: Mapping[Kind, Any] = {
-    Kind.INTEGER: _whole,
+_CONVERTERS: Mapping[Kind, Any] = {
+    Kind.INTEGER: _integer,
     Kind.DECIMAL: lambda bound: Decimal(str(bound)),
     Kind.NUMBER: float,
 }
@@ -116,7 +116,7 @@ class _Addition:
 
     amount: Any
     source: Steps
-    """What the amount is added to; usually the attribute that gets the sum."""
+    """The path of the number to which the amount is added; usually the attribute that gets the sum."""
     from_zero: bool
     """Whether an absent number counts as 0."""
 
@@ -155,22 +155,30 @@ class BoundsPattern(BoundPattern):
             return None
         name, amount = self.attribute, addition.amount
         if item is None:
-            if write.verb == "update" or not (wrong := self._beyond(amount)):
+            # An update of a missing item fails because the item is missing, whatever its bounds are.
+            excess = "" if write.verb == "update" else self._bound_exceeded(amount)
+            if not excess:
                 return None
-            return ConditionFailed(f"a new {item_name(write)} would have {name} {amount}: {wrong}")
+            return ConditionFailed(f"a new {item_name(write)} would have {name} {amount}: {excess}")
         if write.visible and is_hidden(write.entity, item):
             return None
         attribute = write.entity.codec.attribute(name)
         json = item.get(attribute.wire)
         if json is None:
-            if not addition.from_zero or not (wrong := self._beyond(amount)):
+            excess = self._bound_exceeded(amount) if addition.from_zero else ""
+            if not excess:
                 return None
-            return ConditionFailed(f"{item_name(write)} has no {name}, which would become {amount}: {wrong}")
-        stored = attribute.value.decode(json)
-        exact = isinstance(stored, Decimal) and isinstance(amount, int | Decimal)
-        if not (wrong := self._beyond(_EXACT.add(stored, amount) if exact else stored + amount)):
+            return ConditionFailed(f"{item_name(write)} has no {name}, which would become {amount}: {excess}")
+        stored_value = attribute.value.decode(json)
+        # Python's default context rounds to 28 digits, and DynamoDB keeps 38.
+        is_exact = isinstance(stored_value, Decimal) and isinstance(amount, int | Decimal)
+        total = _EXACT.add(stored_value, amount) if is_exact else stored_value + amount
+        excess = self._bound_exceeded(total)
+        if not excess:
             return None
-        return ConditionFailed(f"{item_name(write)} has {name} {stored}, which cannot change by {amount}: {wrong}")
+        return ConditionFailed(
+            f"{item_name(write)} has {name} {stored_value}, which cannot change by {amount}: {excess}"
+        )
 
     def also(self, schema: Schema, write: Write) -> tuple[()]:
         """Check the result of an update that has read its item, before its keys are made of it."""
@@ -197,8 +205,8 @@ class BoundsPattern(BoundPattern):
 
     def _check(self, value: Any) -> None:
         """Refuse a value that is not within the bounds. A value of another type is left to the codec."""
-        if value is not None and (wrong := self._beyond(value)):
-            error = CodecError(f"{self.name} is {value}, and {wrong}")
+        if value is not None and (excess := self._bound_exceeded(value)):
+            error = CodecError(f"{self.name} is {value}, and {excess}")
             error.attribute = self.attribute
             raise error
 
@@ -209,7 +217,7 @@ class BoundsPattern(BoundPattern):
             if default is not None:
                 self._check(default())
 
-    def _beyond(self, value: Any) -> str:
+    def _bound_exceeded(self, value: Any) -> str:
         """Return the bound that a value is beyond, for a message; empty if it is within them."""
         try:
             if self.least is not None and value < self.least:
@@ -226,10 +234,10 @@ class BoundsPattern(BoundPattern):
             conditions = list(self._conditions(addition)) if addition else []
         except (TypeError, InvalidOperation):  # not a number: the codec refuses it
             return write
-        where = write.where
+        condition_of_write = write.where
         for condition in conditions:
-            where = both(where, condition)
-        return replace(write, where=where)
+            condition_of_write = both(condition_of_write, condition)
+        return replace(write, where=condition_of_write)
 
     def _conditions(self, addition: _Addition) -> Iterator[Condition]:
         """Yield the conditions on the stored value under which the sum is within the bounds.
@@ -238,15 +246,15 @@ class BoundsPattern(BoundPattern):
         is taken away can only go below the least. That is not so for the sum of another attribute.
         """
         amount, path = addition.amount, addition.source
-        elsewhere = path != (self.attribute,)
+        is_of_other_attribute = path != (self.attribute,)
         tests: list[Condition] = []
-        if self.greatest is not None and (amount > 0 or elsewhere):
+        if self.greatest is not None and (amount > 0 or is_of_other_attribute):
             tests.append(Compare(path, "<=", _difference(self.greatest, amount, _DOWN)))
-        if self.least is not None and (amount < 0 or elsewhere):
+        if self.least is not None and (amount < 0 or is_of_other_attribute):
             tests.append(Compare(path, ">=", _difference(self.least, amount, _UP)))
         if not addition.from_zero:
             yield from tests
-        elif self._beyond(amount):
+        elif self._bound_exceeded(amount):
             # An absent number would become the amount. Comparisons with an absent attribute are false.
             yield from tests or [Exists(path)]
         else:

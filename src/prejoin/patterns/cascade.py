@@ -40,36 +40,38 @@ def delete_tree(db: Client | AsyncClient, cls: type[Any], /, *, progress: Progre
     Cost: a consistent Query of the children; for each child a read, and a delete in a transaction (2 write units for 1
     KB), with the items of its patterns; and for each transaction one write of the parent.
     """
-    _, known = check_known(db.schema, cls, key)
-    return db._run(_tree(db.schema, db.table, cls, known, _Counter(progress)))
+    _, key_values = check_known(db.schema, cls, key)
+    return db._run(_delete_tree(db.schema, db.table, cls, key_values, _DeletionCounter(progress)))
 
 
-class _Counter:
+class _DeletionCounter:
     """Counts the deleted items, and reports the progress."""
 
     def __init__(self, progress: Progress | None) -> None:
         self.count = 0
         self._progress = progress
 
-    def __call__(self, more: int) -> None:
-        self.count += more
+    def __call__(self, number: int) -> None:
+        self.count += number
         if self._progress:
             self._progress(self.count)
 
 
-def _tree(schema: Schema, table: str, cls: type[Any], key: Mapping[str, Any], counter: _Counter) -> Steps[int]:
+def _delete_tree(
+    schema: Schema, table: str, cls: type[Any], key: Mapping[str, Any], counter: _DeletionCounter
+) -> Steps[int]:
     write = delete_write(schema, cls, None, key, True, None)
-    owned = _owned(schema, cls)
+    child_patterns = _deleted_children(schema, cls)
     for _ in range(ATTEMPTS):
-        for owner in owned:
-            yield from _children(schema, table, owner, key, counter)
+        for child_pattern in child_patterns:
+            yield from _delete_children(schema, table, child_pattern, key, counter)
         try:
             yield from write_one(schema, table, write)
         except NotFound:
             return counter.count
         except ConditionFailed as error:
             # A child was inserted since, and is deleted next. Other conditions are not handled here.
-            if not any(_has_some(owner, error) for owner in owned):
+            if not any(_has_children(child_pattern, error) for child_pattern in child_patterns):
                 raise
         else:
             counter(1)
@@ -77,56 +79,62 @@ def _tree(schema: Schema, table: str, cls: type[Any], key: Mapping[str, Any], co
     raise Conflict(f"children were inserted at each of {ATTEMPTS} attempts. The item was not deleted; try again later")
 
 
-def _owned(schema: Schema, cls: type[Any]) -> list[ParentPattern]:
+def _deleted_children(schema: Schema, cls: type[Any]) -> list[ParentPattern]:
     """Return the patterns of the children that are deleted with an item."""
-    found: list[ParentPattern] = []
-    for owner in schema.entity(cls).patterns:
-        if isinstance(owner, ParentPattern) and any(
-            isinstance(one, ChildPattern) and one.parent == owner.parent
-            for one in schema.entity(owner.child.codec.cls).patterns
-        ):
-            if not owner.count:
-                raise owner.uncounted()
-            if not any(one.child is owner.child and one.parent == owner.parent for one in found):
-                found.append(owner)
-    return found
+    child_patterns: list[ParentPattern] = []
+    for pattern in schema.entity(cls).patterns:
+        if not isinstance(pattern, ParentPattern) or not _is_declared_child(schema, pattern):
+            continue
+        if not pattern.count:
+            raise pattern.missing_count_error()
+        # A child with Child and Counted has put two of them here.
+        if not any(earlier.child is pattern.child and earlier.parent == pattern.parent for earlier in child_patterns):
+            child_patterns.append(pattern)
+    return child_patterns
 
 
-def _children(
-    schema: Schema, table: str, owner: ParentPattern, key: Mapping[str, Any], counter: _Counter
+def _is_declared_child(schema: Schema, parent_pattern: ParentPattern) -> bool:
+    """Return whether the children have `Child`; else they only count, and stay when the parent is deleted."""
+    patterns = schema.entity(parent_pattern.child.codec.cls).patterns
+    return any(isinstance(pattern, ChildPattern) and pattern.parent == parent_pattern.parent for pattern in patterns)
+
+
+def _delete_children(
+    schema: Schema, table: str, owner: ParentPattern, key: Mapping[str, Any], counter: _DeletionCounter
 ) -> Steps[None]:
     cls, names = owner.child.codec.cls, owner.parent.names
     base = schema.entity(cls).base.attributes
-    arguments = QueryArguments(
-        None, {own: key[name] for name, own in names.items()}, limit=TRANSACTION_ACTIONS, consistent=True
-    )
+    equal = {child_name: key[name] for name, child_name in names.items()}
+    arguments = QueryArguments(None, equal, limit=TRANSACTION_ACTIONS, consistent=True)
+    # Always the first page: its items are deleted before it is read again.
     while True:
         page = yield from query(schema, table, cls, arguments)
         if not page.items:
             return
-        keys = [{name: getattr(one, name) for name in base} for one in page.items]
-        if _owned(schema, cls):
-            for one in keys:
-                yield from _tree(schema, table, cls, one, counter)
+        keys = [{name: getattr(child, name) for name in base} for child in page.items]
+        if _deleted_children(schema, cls):
+            for child_key in keys:
+                yield from _delete_tree(schema, table, cls, child_key, counter)
         else:
             yield from _delete_all(schema, table, cls, keys, counter)
 
 
 def _delete_all(
-    schema: Schema, table: str, cls: type[Any], keys: list[dict[str, Any]], counter: _Counter, most: int = 25
+    schema: Schema, table: str, cls: type[Any], keys: list[dict[str, Any]], counter: _DeletionCounter, size: int = 25
 ) -> Steps[None]:
     """Delete items in transactions of as many as fit."""
-    for start in range(0, len(keys), most):
-        some = keys[start : start + most]
+    for start in range(0, len(keys), size):
+        batch = keys[start : start + size]
         try:
-            yield from write_all(schema, table, [delete_write(schema, cls, None, one, True, None) for one in some])
+            deletes = [delete_write(schema, cls, None, child_key, True, None) for child_key in batch]
+            yield from write_all(schema, table, deletes)
         except TooMany:
-            if len(some) == 1:
+            if len(batch) == 1:
                 raise
-            yield from _delete_all(schema, table, cls, some, counter, len(some) // 2)
+            yield from _delete_all(schema, table, cls, batch, counter, len(batch) // 2)
         else:
-            counter(len(some))
+            counter(len(batch))
 
 
-def _has_some(owner: ParentPattern, error: ConditionFailed) -> bool:
-    return error.item is not None and bool(owner.stored(error.item, owner.count))
+def _has_children(owner: ParentPattern, error: ConditionFailed) -> bool:
+    return error.item is not None and bool(owner.number_in(error.item, owner.count))

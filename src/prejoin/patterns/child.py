@@ -66,8 +66,8 @@ class ChildPattern(BoundPattern):
         self.entity, self.cls, self._by = entity, of, by
 
     def link(self, entities: Entities) -> Mapping[type[Any], BoundPattern]:
-        said = f"{self.entity.tag}, child of {self.cls.__name__}"
-        self.parent = parent_of(self.entity, self.cls, self._by, entities, said)
+        context = f"{self.entity.tag}, child of {self.cls.__name__}"
+        self.parent = parent_of(self.entity, self.cls, self._by, entities, context)
         return {self.cls: ParentPattern(self.entity, self.parent)}
 
     def also(self, schema: Schema, write: Write) -> Iterator[Write]:
@@ -81,14 +81,14 @@ class ChildPattern(BoundPattern):
             case "insert":
                 return self.parent.key(write.values)
             case "put":
-                now = self.parent.key(write.values)
-                return None if write.stored and now == self.parent.key(write.stored.values) else now
+                new_key = self.parent.key(write.values)
+                return None if write.stored and new_key == self.parent.key(write.stored.values) else new_key
             case "update" if not write.changes.names.isdisjoint(self.parent.names.values()):
                 write.need(self.parent.names.values(), write.after, f"the key of its {self.cls.__name__}")
                 return self.parent.key(write.after)
             case "upsert":
-                own = set(self.parent.names.values())
-                if unknown := own & write.changes.unknown:
+                child_names = set(self.parent.names.values())
+                if unknown := child_names & write.changes.unknown:
                     raise UnknownValue(
                         f"this upsert of {write.entity.tag} may or may not set {', '.join(sorted(unknown))}, which is "
                         f"its {self.cls.__name__}. Pass read=True to read the item first"

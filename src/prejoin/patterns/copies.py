@@ -74,24 +74,35 @@ class Copy(Pattern):
         binder = entity.binder
         if not self.name:
             raise SchemaError(f"a copy of {entity.tag} has no name")
-        if [one.name for one in binder.entity.patterns if isinstance(one, Copy)].count(self.name) > 1:
+        copies = [pattern for pattern in binder.entity.patterns if isinstance(pattern, Copy)]
+        if sum(copy.name == self.name for copy in copies) > 1:
             raise SchemaError(f"two copies of {entity.tag} have the name {self.name}")
         binder.check_indexes(self.indexes)
         facet = replace(binder.facet(TABLE, self.key, self.name), tag=self.tag)
-        given = [binder.facet(slot, key, self.name) for slot, key in self.indexes.items()]
-        everything = frozenset(entity.codec.attributes)
-        wanted = everything
-        if self.attributes is not None:
-            for name in self.attributes:
-                entity.codec.attribute(name)
-            # The copy needs the attributes that decide whether an item is visible.
-            kept = {one.attribute for one in entity.lifecycles}
-            # And those of its keys in indexes, so that these can be computed from the copy alone.
-            placing = {name for one in (facet, *given) for name in one.placing} if given else set[str]()
-            wanted = frozenset({*self.attributes, *entity.base.attributes, *facet.attributes, *placing, *kept})
-        facet = replace(facet, holds=None if wanted == everything else wanted)
-        found = [binder.of_copy(slot, facet, self.key, self.indexes.get(slot), wanted) for slot in binder.indexes]
-        return CopyPattern(facet, [one for one in found if one], wanted, self.whole, self.change)
+        index_facets = [binder.facet(slot, key, self.name) for slot, key in self.indexes.items()]
+        held_names = self._held_names(entity, facet, index_facets)
+        facet = replace(facet, holds=None if held_names == frozenset(entity.codec.attributes) else held_names)
+        facets_in_indexes = []
+        for slot in binder.indexes:
+            facet_in_index = binder.of_copy(slot, facet, self.key, self.indexes.get(slot), held_names)
+            if facet_in_index is not None:
+                facets_in_indexes.append(facet_in_index)
+        return CopyPattern(facet, facets_in_indexes, held_names, self.whole, self.change)
+
+    def _held_names(self, entity: BoundEntity[Any], facet: Facet, index_facets: Sequence[Facet]) -> frozenset[str]:
+        """Return the attributes that a copy holds."""
+        if self.attributes is None:
+            return frozenset(entity.codec.attributes)
+        for name in self.attributes:
+            entity.codec.attribute(name)
+        names = {*self.attributes, *entity.base.attributes, *facet.attributes}
+        # The copy needs the attributes that decide whether an item is visible.
+        names.update(lifecycle.attribute for lifecycle in entity.lifecycles)
+        # And those of its keys in indexes, so that these can be computed from the copy alone.
+        if index_facets:
+            for index_facet in (facet, *index_facets):
+                names.update(index_facet.placing)
+        return frozenset(names)
 
 
 def owner_form(entity: BoundEntity[Any], copy: str) -> tuple[str, Facet]:
@@ -101,9 +112,9 @@ def owner_form(entity: BoundEntity[Any], copy: str) -> tuple[str, Facet]:
     """
     if not copy:
         return entity.tag, entity.base
-    for one in entity.binder.entity.patterns:
-        if isinstance(one, Copy) and one.name == copy:
-            return one.tag, entity.binder.facet(TABLE, one.key, one.name)
+    for pattern in entity.binder.entity.patterns:
+        if isinstance(pattern, Copy) and pattern.name == copy:
+            return pattern.tag, entity.binder.facet(TABLE, pattern.key, pattern.name)
     raise SchemaError(f"{entity.tag} has no copy {copy}")
 
 
@@ -113,7 +124,7 @@ class CopyPattern(BoundPattern):
     ) -> None:
         self.facets = (facet, *indexes)
         self.facet = facet
-        self.indexes = [one for one in indexes if not is_natural(one)]
+        self.indexes = [index for index in indexes if not is_natural(index)]
         self.attributes = attributes
         self.whole = whole
         self.change = change
@@ -130,7 +141,7 @@ class CopyPattern(BoundPattern):
         match write.verb:
             case "insert" | "check" | "check_absent":
                 return ()
-            case "update" if self._moves(write):
+            case "update" if self._must_move(write):
                 return sorted({*self.attributes, *self.facet.placing})  # the copy moves, so all of it is written
             case "update" if write.changes.names.isdisjoint(self.attributes):
                 return ()
@@ -144,10 +155,10 @@ class CopyPattern(BoundPattern):
         match write.verb:
             case "insert" | "put":
                 before = write.stored.values if write.stored else None
-                yield from self._moved(schema, write, before, write.values)
-            case "update" if self._moves(write):
+                yield from self._move(schema, write, before, write.values)
+            case "update" if self._must_move(write):
                 write.need(sorted({*self.attributes, *self.facet.placing}), write.after, self.label)
-                yield from self._moved(schema, write, write.before, write.after)
+                yield from self._move(schema, write, write.before, write.after)
             case "update":
                 changes = write.changes.only(self.attributes)
                 if changes.all and self.facet.has(write.before):
@@ -160,50 +171,51 @@ class CopyPattern(BoundPattern):
         if self.facet.has(values):
             yield self._item(schema, schema.by_tag[self.facet.entity], values)
 
-    def _moves(self, write: Write) -> bool:
+    def _must_move(self, write: Write) -> bool:
         """Return whether an update changes the key of the copy, or whether there is one; or writes the whole copy."""
         return self.whole or not write.changes.replaced.isdisjoint(self.facet.placing)
 
-    def _moved(
+    def _move(
         self, schema: Schema, write: Write, before: Mapping[str, Any] | None, after: Mapping[str, Any]
     ) -> Iterator[ItemAction]:
         """Put the copy, and delete the one with the old key."""
         facet = self.facet
-        there = facet.has(after)
-        if before is not None and facet.has(before) and not (there and facet.key(before) == facet.key(after)):
+        has_copy = facet.has(after)
+        if before is not None and facet.has(before) and not (has_copy and facet.key(before) == facet.key(after)):
             yield delete_other(schema, write, facet, before)
-        if there:
+        if has_copy:
             yield self._put(schema, write, after)
 
     def _put(self, schema: Schema, write: Write, values: Mapping[str, Any]) -> ItemAction:
         entity, codec = write.entity, write.entity.codec
-        same = write.verb == "insert" and not self.whole and not entity.vacant()
-        if same and self._insert is not None:
+        is_cacheable = write.verb == "insert" and not self.whole and not entity.vacant()
+        if is_cacheable and self._insert is not None:
             item = self._item(schema, entity, values)
             key = key_texts(schema.item_key(item))
             form = self._insert
             return ItemAction("Put", {"Item": item, **form.constant}, key, write, form.failure, own=False)
-        to, text = Placeholders(), ""
-        if not self._its_own(entity):
-            text = vacancy(schema, entity, to)
+        placeholders, text = Placeholders(), ""
+        if not self._has_own_key(entity):
+            text = vacancy(schema, entity, placeholders)
             if self.whole or write.verb != "insert":
                 # It may replace the copy of the same item, but not that of another. One that not all writers keep may
                 # be left of a deleted item.
-                own = [
-                    f"{to.name(codec.attribute(name).wire)} = {to.value(codec.encode_value(name, values[name]))}"
-                    for name in entity.base.attributes
-                ]
-                text += f" OR ({' AND '.join(own)})" if own else ""
+                owner_tests = []
+                for name in entity.base.attributes:
+                    value = placeholders.value(codec.encode_value(name, values[name]))
+                    owner_tests.append(f"{placeholders.name(codec.attribute(name).wire)} = {value}")
+                if owner_tests:
+                    text += f" OR ({' AND '.join(owner_tests)})"
         item = self._item(schema, entity, values)
-        made = put_other(schema, write, item, text, to, self.facet, partial(_other, self.facet))
-        if same:
-            constant = {name: said for name, said in made.parameters.items() if name != "Item"}
-            self._insert = WriteForm(constant, made.failure)
-        return made
+        action = put_other(schema, write, item, text, placeholders, self.facet, partial(_not_unique, self.facet))
+        if is_cacheable:
+            constant = {name: parameter for name, parameter in action.parameters.items() if name != "Item"}
+            self._insert = WriteForm(constant, action.failure)
+        return action
 
     def _item(self, schema: Schema, entity: BoundEntity[Any], values: Mapping[str, Any]) -> Json:
-        held = {name: value for name, value in values.items() if name in self.attributes}
-        item = entity.codec.encode_values(held)
+        held_values = {name: value for name, value in values.items() if name in self.attributes}
+        item = entity.codec.encode_values(held_values)
         item.update(schema.facet_key(self.facet, values))
         for facet in self.indexes:
             if facet.has(values):
@@ -223,15 +235,15 @@ class CopyPattern(BoundPattern):
             return action
         after = write.values if write.verb == "put" else write.after
         mark = twin_mark(self.change, write.entity.codec, after)
-        to = Placeholders.continued(parameters)
-        expression = with_set(parameters["UpdateExpression"], f"{to.name(MARK)} = {to.value(mark)}")
-        marked = {**parameters, **to.parameters(), "UpdateExpression": expression}
-        return replace(action, parameters=marked)
+        placeholders = Placeholders.continued(parameters)
+        expression = with_set(parameters["UpdateExpression"], f"{placeholders.name(MARK)} = {placeholders.value(mark)}")
+        marked_parameters = {**parameters, **placeholders.parameters(), "UpdateExpression": expression}
+        return replace(action, parameters=marked_parameters)
 
-    def _its_own(self, entity: BoundEntity[Any]) -> bool:
+    def _has_own_key(self, entity: BoundEntity[Any]) -> bool:
         """Return whether no other item can have a copy with this key, because it contains the whole key of the item."""
         return self.facet.readable.issuperset(entity.base.attributes)
 
 
-def _other(facet: Facet, write: Write, _: Json | None) -> ConditionFailed:
+def _not_unique(facet: Facet, write: Write, _: Json | None) -> ConditionFailed:
     return NotUnique(f"another {write.entity.tag} has a copy {facet.copy} with the same key")

@@ -107,19 +107,23 @@ class FollowsPattern(BoundPattern):
 
     source: Parent
 
-    def __init__(self, entity: BoundEntity[Any], declared: Follows) -> None:
-        self.entity, self.declared = entity, declared
-        self.label = f"its {' and '.join(declared.attributes)}, of {declared.of.__name__}"
+    def __init__(self, entity: BoundEntity[Any], follows: Follows) -> None:
+        self.entity, self.declared = entity, follows
+        self.label = f"its {' and '.join(follows.attributes)}, of {follows.of.__name__}"
 
     def link(self, entities: Entities) -> Mapping[type[Any], BoundPattern]:
-        declared, said = self.declared, f"{self.entity.tag}, which follows {self.declared.of.__name__}"
-        self.source = parent_of(self.entity, declared.of, declared.by, entities, said)
-        for own, theirs in declared.attributes.items():
-            ours, other = self.entity.codec.attribute(own), self.source.entity.codec.attribute(theirs)
-            if ours.type != other.type or (other.optional and not ours.optional):
-                raise SchemaError(f"{said}: {own} is a {ours.type}, and {theirs} is a {other.type}, or may be absent")
-            if own in self.entity.base.attributes or theirs in self.source.entity.base.attributes:
-                raise SchemaError(f"{said}: {own} cannot follow {theirs}, because a key never changes")
+        follows, context = self.declared, f"{self.entity.tag}, which follows {self.declared.of.__name__}"
+        self.source = parent_of(self.entity, follows.of, follows.by, entities, context)
+        for name, source_name in follows.attributes.items():
+            attribute = self.entity.codec.attribute(name)
+            source_attribute = self.source.entity.codec.attribute(source_name)
+            if attribute.type != source_attribute.type or (source_attribute.optional and not attribute.optional):
+                raise SchemaError(
+                    f"{context}: {name} is a {attribute.type}, and {source_name} is a {source_attribute.type}, or may "
+                    "be absent"
+                )
+            if name in self.entity.base.attributes or source_name in self.source.entity.base.attributes:
+                raise SchemaError(f"{context}: {name} cannot follow {source_name}, because a key never changes")
         return {}
 
     def check(self, schema: Schema) -> None:
@@ -148,32 +152,36 @@ class FollowsPattern(BoundPattern):
 
     def source_check(self, schema: Schema, key: Mapping[str, Any], values: Mapping[str, Any]) -> Write:
         """Return the check that a source has the values that items repeat."""
-        return Write("check", schema.entity(self.declared.of), key, where=self._equal(values))
+        return Write("check", schema.entity(self.declared.of), key, where=self._source_condition(values))
 
-    def _equal(self, values: Mapping[str, Any]) -> Condition | None:
-        """The condition that the source has the values that the item repeats."""
-        found: Condition | None = None
-        for own, theirs in self.declared.attributes.items():
-            value = values[own]
-            one = Exists((theirs,), present=False) if value is None else Compare((theirs,), "=", value)
-            found = both(found, one)
-        return found
+    def _source_condition(self, values: Mapping[str, Any]) -> Condition | None:
+        """Return the condition that the source has the values that the item repeats."""
+        condition: Condition | None = None
+        for name, source_name in self.declared.attributes.items():
+            value = values[name]
+            test = Exists((source_name,), present=False) if value is None else Compare((source_name,), "=", value)
+            condition = both(condition, test)
+        return condition
 
     def current(self, source: Any) -> dict[str, Any]:
         """Return the values that items of a source have to have."""
-        return {own: getattr(source, theirs) for own, theirs in self.declared.attributes.items()}
+        return {name: getattr(source, source_name) for name, source_name in self.declared.attributes.items()}
 
     def differs(self, item: Any, current: Mapping[str, Any]) -> bool:
-        return any(getattr(item, own) != value for own, value in current.items())
+        return any(getattr(item, name) != value for name, value in current.items())
 
     def update(self, schema: Schema, item: Any, current: Mapping[str, Any]) -> Write:
         """Return the update of an item that is not up to date, also of one that is marked as deleted."""
         entity = schema.entity(self.entity.codec.cls)  # with all of its patterns: this one was bound before others
-        keys = {*entity.base.attributes, *self.source.names.values()}
-        known = {name: getattr(item, name) for name in keys}
-        placed = any(own in facet.placing for facet in entity.indexes.values() for own in current)
-        read = placed or any(type(one) is not FollowsPattern for one in entity.patterns)
-        write = update_write(schema, entity.codec.cls, Changes(dict(current)), None, known, read, None, False)
+        known_names = {*entity.base.attributes, *self.source.names.values()}
+        known_values = {name: getattr(item, name) for name in known_names}
+        # An index key, and patterns that write more than the item, may need any of its stored values.
+        is_in_index = any(not current.keys().isdisjoint(facet.placing) for facet in entity.indexes.values())
+        other_patterns = [pattern for pattern in entity.patterns if type(pattern) is not FollowsPattern]
+        must_read = is_in_index or any(not pattern.only_checks for pattern in other_patterns)
+        write = update_write(
+            schema, entity.codec.cls, Changes(dict(current)), None, known_values, must_read, None, False
+        )
         return replace(write, visible=False)
 
 
@@ -201,39 +209,46 @@ def refresh_item(db: Client | AsyncClient, item: Any) -> Any:
 
 def refreshed_item(schema: Schema, table: str, item: Any) -> Steps[bool]:
     """Bring one item up to date with all sources that it follows, and return whether it was not."""
-    entity, changed = schema.entity(type(item)), False
-    for pattern in (one for one in entity.patterns if isinstance(one, FollowsPattern)):
+    entity, is_stale = schema.entity(type(item)), False
+    for pattern in entity.patterns:
+        if not isinstance(pattern, FollowsPattern):
+            continue
         key = pattern.source.key(entity.codec.values(item))
-        source = None if key is None else (yield from get_steps(schema, table, pattern.declared.of, key, True, None))
-        if key is not None and source is not None and pattern.differs(item, current := pattern.current(source)):
-            written = yield from _Pass(schema, table, pattern, key, current).write([item])
-            changed = changed or bool(written)
-    return changed
+        if key is None:
+            continue
+        source = yield from get_steps(schema, table, pattern.declared.of, key, True, None)
+        if source is None:
+            continue
+        current = pattern.current(source)
+        if pattern.differs(item, current):
+            count = yield from _Pass(schema, table, pattern, key, current).write([item])
+            is_stale = is_stale or bool(count)
+    return is_stale
 
 
 def followers(schema: Schema, cls: type[Any]) -> list[FollowsPattern]:
     """Return the patterns that follow an entity."""
-    patterns = (one for entity in schema.entities for one in entity.patterns)
-    return [one for one in patterns if isinstance(one, FollowsPattern) and one.declared.of is cls]
+    patterns = (pattern for entity in schema.entities for pattern in entity.patterns)
+    return [pattern for pattern in patterns if isinstance(pattern, FollowsPattern) and pattern.declared.of is cls]
 
 
 def _refresh(
     schema: Schema, table: str, source: BoundEntity[Any], key: Mapping[str, Any], progress: Progress
 ) -> Steps[int]:
-    cls, done = source.codec.cls, 0
+    cls, count = source.codec.cls, 0
     patterns = followers(schema, cls)
     if not patterns:
         raise SchemaError(f"no entity follows {source.tag}. Declare Follows({cls.__name__}, …)")
-    now = yield from get_steps(schema, table, cls, key, True, None)
+    current = yield from get_steps(schema, table, cls, key, True, None)
     for _ in range(ATTEMPTS):
-        if now is None:
-            return done
+        if current is None:
+            return count
         for pattern in patterns:
-            done = yield from _Pass(schema, table, pattern, key, pattern.current(now)).run(done, progress)
+            count = yield from _Pass(schema, table, pattern, key, pattern.current(current)).run(count, progress)
         # What was refused because the source has changed meanwhile is written with the new values.
-        before, now = now, (yield from get_steps(schema, table, cls, key, True, None))
-        if now is None or all(one.current(now) == one.current(before) for one in patterns):
-            return done
+        previous, current = current, (yield from get_steps(schema, table, cls, key, True, None))
+        if current is None or all(pattern.current(current) == pattern.current(previous) for pattern in patterns):
+            return count
     raise Conflict(f"{source.tag} was changed during each of {ATTEMPTS} attempts. Call refresh() again")
 
 
@@ -245,20 +260,23 @@ class _Pass:
     ) -> None:
         self._schema, self._table, self._pattern, self._current = schema, table, pattern, current
         self._check = pattern.source_check(schema, key, current)
-        self._equal = {own: key[name] for name, own in pattern.source.names.items()}
+        self._source_key = {item_name: key[name] for name, item_name in pattern.source.names.items()}
+        """The key of the source, by the names that it has in the items."""
 
-    def run(self, done: int, progress: Progress) -> Steps[int]:
-        """Bring the items up to date, and return their number plus `done`."""
+    def run(self, count: int, progress: Progress) -> Steps[int]:
+        """Bring the items up to date, and return their number plus `count`."""
         cls = self._pattern.entity.codec.cls
-        arguments = QueryArguments(None, self._equal, limit=_PAGE, consistent=self._pattern.consistent, hidden=True)
+        arguments = QueryArguments(
+            None, self._source_key, limit=_PAGE, consistent=self._pattern.consistent, hidden=True
+        )
         while True:
             page = yield from query(self._schema, self._table, cls, arguments)
             stale = [item for item in page.items if self._pattern.differs(item, self._current)]
             for start in range(0, len(stale), _AT_ONCE):
-                done += yield from self.write(stale[start : start + _AT_ONCE])
-                progress(done)
+                count += yield from self.write(stale[start : start + _AT_ONCE])
+                progress(count)
             if page.cursor is None:
-                return done
+                return count
             arguments = arguments.after_page(page.cursor)
 
     def write(self, items: Sequence[Any]) -> Steps[int]:
@@ -269,10 +287,10 @@ class _Pass:
         except (TooMany, ConditionFailed, TransactionCancelled) as error:
             if len(items) == 1:
                 causes = error.failures if isinstance(error, TransactionCancelled) else (error,)
-                if any(isinstance(one, (TooMany, AlreadyExists, NotUnique)) for one in causes):
+                if any(isinstance(cause, (TooMany, AlreadyExists, NotUnique)) for cause in causes):
                     raise
                 return 0  # it was deleted, or its source has changed
             middle = len(items) // 2
-            first = yield from self.write(items[:middle])
-            return first + (yield from self.write(items[middle:]))
+            first_half = yield from self.write(items[:middle])
+            return first_half + (yield from self.write(items[middle:]))
         return len(items)

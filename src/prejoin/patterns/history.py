@@ -83,25 +83,28 @@ class History(Pattern):
 
     def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         binder = entity.binder
-        version = next((one for one in binder.entity.patterns if isinstance(one, Version)), None)
+        version = next((pattern for pattern in binder.entity.patterns if isinstance(pattern, Version)), None)
         if version is None:
             raise SchemaError(f'{entity.tag} has a History, which needs a version. Add Version("version")')
         if self.keep is not None and self.keep < 1:
             raise SchemaError(f"{entity.tag}: a History keeps at least one version, not {self.keep}")
         facet = binder.facet(TABLE, self.key, "history")
-        tag, owner = owner_form(entity, self.of)
-        base, number = set(owner.attributes), version.attribute
-        if set(facet.attributes) != {*base, number} or number in facet.pk.attributes:
+        tag, owner_facet = owner_form(entity, self.of)
+        base_names, version_name = set(owner_facet.attributes), version.attribute
+        if set(facet.attributes) != {*base_names, version_name} or version_name in facet.pk.attributes:
             raise SchemaError(
-                f"{entity.tag}: the key of a History consists of {', '.join(sorted(base))}, as its own key, and of "
-                f"{number} in the sort key"
+                f"{entity.tag}: the key of a History consists of {', '.join(sorted(base_names))}, as its own key, and "
+                f"of {version_name} in the sort key"
             )
         assert facet.sk is not None
-        encoding = next(field.encoding for field in facet.sk.fields if field.attribute == number)
-        if not encoding.ordered or encoding.descending:
-            raise SchemaError(f"{entity.tag}: versions are stored in ascending order. Write {{{number}}} in their key")
+        version_encoding = next(field.encoding for field in facet.sk.fields if field.attribute == version_name)
+        if not version_encoding.ordered or version_encoding.descending:
+            raise SchemaError(
+                f"{entity.tag}: versions are stored in ascending order. Write {{{version_name}}} in their key"
+            )
         # A name that no query can use: reads return the current version only.
-        return HistoryPattern(self, replace(facet, entity=f"{tag} history", copy=""), number, encoding.digits)
+        facet = replace(facet, entity=f"{tag} history", copy="")
+        return HistoryPattern(self, facet, version_name, version_encoding.digits)
 
 
 class HistoryPattern(BoundPattern):
@@ -109,16 +112,16 @@ class HistoryPattern(BoundPattern):
 
     label = "its history"
 
-    def __init__(self, declared: History, facet: Facet, version: str, digits: int) -> None:
+    def __init__(self, pattern: History, facet: Facet, version: str, digits: int) -> None:
         self.facets = (facet,)
         self.facet = facet
-        self.of = declared.of
+        self.of = pattern.of
         """The copy whose versions these are; empty if they are those of the item itself."""
-        self.keep = declared.keep
+        self.keep = pattern.keep
         self.version = version
-        self.clock = declared.clock
+        self.clock = pattern.clock
         self.most = 10**digits - 1 if digits else MOST_VERSIONS
-        self._declared = declared
+        self._declared = pattern
 
     def check(self, schema: Schema) -> None:
         if self._declared.keep_for is not None and not schema.ttl:
@@ -128,22 +131,30 @@ class HistoryPattern(BoundPattern):
         return sorted(write.entity.codec.attributes) if write.verb in ("put", "update", "upsert", "delete") else ()
 
     def expand(self, schema: Schema, write: Write) -> Iterator[ItemAction]:
-        replaced = write.stored.values if write.stored else write.before if write.verb != "put" else None
+        if write.verb not in ("put", "update", "delete"):
+            return
+        if write.stored:
+            replaced_values = write.stored.values
+        elif write.verb == "put":
+            return  # a put without a stored object creates the item
+        else:
+            replaced_values = write.before
         # An item from before the entity had versions has none to keep.
-        if write.verb not in ("put", "update", "delete") or not replaced or not replaced.get(self.version):
+        if not replaced_values or not replaced_values.get(self.version):
             return
         if self.version in write.changes.sets:
             return  # only another number for the same version
-        to = Placeholders()
-        item = self._item(schema, write.entity, replaced)
-        yield put_other(schema, write, item, absent(schema, to), to, self.facet, self._version_exists)
-        oldest = replaced[self.version] - (self._declared.keep or replaced[self.version])
+        placeholders = Placeholders()
+        item = self._item(schema, write.entity, replaced_values)
+        condition = absent(schema, placeholders)
+        yield put_other(schema, write, item, condition, placeholders, self.facet, self._version_exists)
+        oldest = replaced_values[self.version] - (self._declared.keep or replaced_values[self.version])
         if oldest > 0:
-            yield delete_other(schema, write, self.facet, {**replaced, self.version: oldest})
+            yield delete_other(schema, write, self.facet, {**replaced_values, self.version: oldest})
 
-    def key(self, schema: Schema, known: Mapping[str, Any], version: int) -> Json:
+    def key(self, schema: Schema, values: Mapping[str, Any], version: int) -> Json:
         """Return the key of a version."""
-        return schema.facet_key(self.facet, {**known, self.version: version})
+        return schema.facet_key(self.facet, {**values, self.version: version})
 
     def _item(self, schema: Schema, entity: BoundEntity[Any], values: Mapping[str, Any]) -> Json:
         for pattern in entity.patterns:
@@ -161,25 +172,24 @@ class HistoryPattern(BoundPattern):
             f"the history of {item_name(write)} has this version already, of an earlier item with the same key. "
             "Repeat the write"
         )
-        error.remedy = partial(self._continue, write)
+        error.remedy = partial(self._continue_versions, write)
         return error
 
-    def _continue(self, write: Write, schema: Schema, table: str) -> Steps[None]:
+    def _continue_versions(self, write: Write, schema: Schema, table: str) -> Steps[None]:
         """Let the versions of an item continue after those of a deleted item with the same key.
 
         An insert cannot do so for nothing: it would have to look for them.
         """
         entity = write.entity
-        known = {name: write.before[name] for name in (*entity.base.attributes, *self.facet.attributes)}
-        newest = yield from _History(schema, table, entity.codec.cls, known, self.of).read(1)
+        key_values = {name: write.before[name] for name in (*entity.base.attributes, *self.facet.attributes)}
+        newest = yield from _History(schema, table, entity.codec.cls, key_values, self.of).read(1)
         if not newest:
             return
-        known = {name: known[name] for name in (*entity.base.attributes, self.version)}
-        number = Changes({self.version: getattr(newest[0], self.version) + 1})
+        key_values = {name: key_values[name] for name in (*entity.base.attributes, self.version)}
+        renumbering = Changes({self.version: getattr(newest[0], self.version) + 1})
         try:
-            yield from write_one(
-                schema, table, Write("update", entity, known, changes=number, read_first=True, visible=write.visible)
-            )
+            update = Write("update", entity, key_values, changes=renumbering, read_first=True, visible=write.visible)
+            yield from write_one(schema, table, update)
         except ConditionFailed:
             return  # it was written since: the write that is repeated finds out
 
@@ -233,11 +243,11 @@ class _History:
     def __init__(self, schema: Schema, table: str, cls: type[Any], key: Mapping[str, Any], of: str = "") -> None:
         self._schema, self._table = schema, table
         self._entity, self._known = check_known(schema, cls, key)
-        patterns = (one for one in self._entity.patterns if isinstance(one, HistoryPattern))
-        found = next((one for one in patterns if one.of == of), None)
-        if found is None:
+        patterns = (candidate for candidate in self._entity.patterns if isinstance(candidate, HistoryPattern))
+        pattern = next((pattern for pattern in patterns if pattern.of == of), None)
+        if pattern is None:
             raise TableError(f"{self._entity.tag} has no History. Add it to its patterns")
-        self._pattern = found
+        self._pattern = pattern
 
     def read(self, limit: int | None) -> Steps[list[Any]]:
         names = self._schema.keys(TABLE)
@@ -253,8 +263,8 @@ class _History:
         }
         items: list[Json] = []
         while limit is None or len(items) < limit:
-            more = {"Limit": limit - len(items)} if limit is not None else {}
-            page = yield Request("Query", body | more)
+            limit_parameter = {"Limit": limit - len(items)} if limit is not None else {}
+            page = yield Request("Query", body | limit_parameter)
             items += page["Items"]
             if "LastEvaluatedKey" not in page:
                 break
@@ -270,16 +280,18 @@ class _History:
 
     def restore(self, number: int) -> Steps[Any]:
         current = yield from self._current()
-        found = yield from self._earlier(number)
-        if found is None:
+        record = yield from self._earlier(number)
+        if record is None:
             if current is not None and getattr(current, self._pattern.version) == number:
                 return current
             raise NotFound(f"version {number} of {self._entity.tag} is not kept")
         codec, attribute = self._entity.codec, self._pattern.version
-        values = codec.values(found)
+        values = codec.values(record)
         if current is not None:
-            was = codec.values(current)
-            write = rewrite(Write("put", self._entity, values | {attribute: was[attribute]}, StoredObject(was)))
+            current_values = codec.values(current)
+            # The version pattern increments the version of the put: that of the current object.
+            values = values | {attribute: current_values[attribute]}
+            write = rewrite(Write("put", self._entity, values, StoredObject(current_values)))
         else:
             newest = yield from self.read(1)
             write = rewrite(Write("insert", self._entity, values))
@@ -294,8 +306,8 @@ class _History:
 
     def _earlier(self, number: int) -> Steps[Any]:
         key = self._pattern.key(self._schema, self._known, number)
-        found = yield Request("GetItem", {"TableName": self._table, "Key": key, "ConsistentRead": True})
-        return self._object(found["Item"]) if "Item" in found else None
+        response = yield Request("GetItem", {"TableName": self._table, "Key": key, "ConsistentRead": True})
+        return self._object(response["Item"]) if "Item" in response else None
 
     def _object(self, item: Json) -> Any:
         return self._entity.codec.read(item[OBJECT]["M"], self._entity.tag, {})

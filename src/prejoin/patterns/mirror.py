@@ -90,14 +90,12 @@ class MirrorPattern(BoundPattern):
                 return write
 
     def _changes(self, write: Write) -> Changes:
-        changes = write.changes
-        sets: dict[Any, Any] = {at: value for at, value in changes.sets.items() if head(at) != self.target}
-        adds = {at: value for at, value in changes.adds.items() if head(at) != self.target}
-        removes = frozenset([at for at in changes.removes if head(at) != self.target])
-        source = self.source
-        if any(not isinstance(at, str) and head(at) == source for at in changes.all):
-            name = f"{write.entity.tag}.{source}"
-            raise TableError(f"{name} is being renamed, so a part of it cannot be changed. Set all of it")
+        changes, source = write.changes, self.source
+        self._refuse_change_inside(write)
+        # Only the source decides: changes of the target by the caller are left out.
+        sets: dict[Any, Any] = {path: value for path, value in changes.sets.items() if head(path) != self.target}
+        adds = {path: value for path, value in changes.adds.items() if head(path) != self.target}
+        removes = frozenset([path for path in changes.removes if head(path) != self.target])
         if source in sets:
             sets[self.target] = sets[source]
         elif source in adds:
@@ -105,10 +103,17 @@ class MirrorPattern(BoundPattern):
         elif source in removes:
             removes |= {self.target}
         elif write.verb == "upsert" and source not in write.values:
+            # It may create the item, with the default of the class.
             default = write.entity.codec.attribute(source).field.default
-            if default is not None and default() is not None:  # it may create the item
+            if default is not None and default() is not None:
                 sets[self.target] = First((source,), default())
         return Changes(sets, adds, removes, changes.deletes)
+
+    def _refuse_change_inside(self, write: Write) -> None:
+        for path in write.changes.all:
+            if not isinstance(path, str) and head(path) == self.source:
+                name = f"{write.entity.tag}.{self.source}"
+                raise TableError(f"{name} is being renamed, so a part of it cannot be changed. Set all of it")
 
     def complete(self, schema: Schema, write: Write, action: ItemAction) -> ItemAction:
         """Write the mark, too."""
@@ -118,15 +123,15 @@ class MirrorPattern(BoundPattern):
             return replace(action, parameters={**parameters, "Item": {**parameters["Item"], self.mark: value}})
         if "UpdateExpression" not in parameters:
             return action
-        to = Placeholders.continued(parameters)
+        placeholders = Placeholders.continued(parameters)
         if write.verb == "put":
             value = write.values[self.source]
-            text = to.value(ABSENT if value is None else codec.encode_value(self.source, value))
+            text = placeholders.value(ABSENT if value is None else codec.encode_value(self.source, value))
         elif self.target in write.changes.removes or write.changes.sets.get(self.target, ABSENT) is None:
-            text = to.value(ABSENT)
+            text = placeholders.value(ABSENT)
         elif self.target in write.changes.sets:
-            text = new_value((self.source,), write.changes.sets[self.target], codec, to)
+            text = new_value((self.source,), write.changes.sets[self.target], codec, placeholders)
         else:
             return action
-        expression = with_set(parameters["UpdateExpression"], f"{to.name(self.mark)} = {text}")
-        return replace(action, parameters={**parameters, **to.parameters(), "UpdateExpression": expression})
+        expression = with_set(parameters["UpdateExpression"], f"{placeholders.name(self.mark)} = {text}")
+        return replace(action, parameters={**parameters, **placeholders.parameters(), "UpdateExpression": expression})

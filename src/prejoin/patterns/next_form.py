@@ -62,7 +62,7 @@ class _NextFormPattern(BoundPattern):
         attribute = self.declared.attribute
         match write.verb:
             case "insert" | "put":
-                value = self._fitting(write.values.get(attribute))
+                value = self._accepted_value(write.values.get(attribute))
                 return replace(write, values={**write.values, attribute: value})
             case "update" | "upsert":
                 return replace(write, changes=self._changes(write))
@@ -74,12 +74,12 @@ class _NextFormPattern(BoundPattern):
         sets: dict[Any, Any] = dict(changes.sets)
         removes = changes.removes
         if attribute in removes:
-            if (value := self._fitting(None)) is not None:
+            if (value := self._accepted_value(None)) is not None:
                 sets[attribute] = value
                 removes -= {attribute}
         elif attribute in sets:
-            sets[attribute] = self._fitting(sets[attribute])
-        elif self._may_create_without(write) and (value := self._fitting(None)) is not None:
+            sets[attribute] = self._accepted_value(sets[attribute])
+        elif self._may_create_without(write) and (value := self._accepted_value(None)) is not None:
             sets[attribute] = First((attribute,), value)
         return Changes(sets, changes.adds, removes, changes.deletes)
 
@@ -87,19 +87,19 @@ class _NextFormPattern(BoundPattern):
         attribute = self.declared.attribute
         return write.verb == "upsert" and attribute not in write.changes.names and attribute not in write.values
 
-    def _fitting(self, value: Any) -> Any:
+    def _accepted_value(self, value: Any) -> Any:
         """Return the value, or the default instead of None. Raise CodecError if the next design does not accept it."""
-        declared = self.declared
+        form = self.declared
         if isinstance(value, First):
-            self._fitting(value.value)
+            self._accepted_value(value.value)
             return value
         if isinstance(value, Computed):
             return value
         if value is None:
-            if declared.required and declared.default is None:
+            if form.required and form.default is None:
                 raise CodecError(f"{self.name} is None, and the next design of the table requires it. Give it a value")
-            return declared.default if declared.required else None
-        if declared.values is not None and getattr(value, "value", value) not in declared.values:
-            words = ", ".join(sorted(declared.values))
+            return form.default if form.required else None
+        if form.values is not None and getattr(value, "value", value) not in form.values:
+            words = ", ".join(sorted(form.values))
             raise CodecError(f"{self.name} is {value!r}, and the next design of the table accepts only {words}")
         return value

@@ -44,8 +44,8 @@ class Parent(msgspec.Struct, frozen=True):
 
     def key(self, values: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the key of the parent of an item with these values; None if it has no parent."""
-        found = {name: values[own] for name, own in self.names.items()}
-        return None if None in found.values() else found
+        key = {name: values[child_name] for name, child_name in self.names.items()}
+        return None if None in key.values() else key
 
 
 def parent_of(
@@ -54,22 +54,24 @@ def parent_of(
     """Return the parent of a child: its key attributes have the same names in the child, or those in `by`."""
     entity = entities.get(cls)
     if entity is None:
-        known = ", ".join(one.tag for one in entities.values())
-        raise SchemaError(f"{context}: {cls.__name__} is not an entity of this schema, which has {known}")
+        tags = ", ".join(entity_of_schema.tag for entity_of_schema in entities.values())
+        raise SchemaError(f"{context}: {cls.__name__} is not an entity of this schema, which has {tags}")
     key = entity.base.attributes
     for name in by:
         if name not in key:
             raise SchemaError(f"{context}: {name} is not in the key of {entity.tag}, which has {', '.join(key)}")
     names = {name: by.get(name, name) for name in key}
-    for name, own in names.items():
-        if own not in child.codec.attributes:
+    for name, child_name in names.items():
+        if child_name not in child.codec.attributes:
             raise SchemaError(
-                f"{context}: {child.tag} has no attribute {own}. Name its attribute for {entity.tag}.{name} in "
+                f"{context}: {child.tag} has no attribute {child_name}. Name its attribute for {entity.tag}.{name} in "
                 f"by={{{name!r}: …}}"
             )
-        theirs, ours = entity.codec.types[name], child.codec.types[own]
-        if theirs.kind is not ours.kind:
-            raise SchemaError(f"{context}: {child.tag}.{own} is a {ours}, and {entity.tag}.{name} is a {theirs}")
+        parent_type, child_type = entity.codec.types[name], child.codec.types[child_name]
+        if parent_type.kind is not child_type.kind:
+            raise SchemaError(
+                f"{context}: {child.tag}.{child_name} is a {child_type}, and {entity.tag}.{name} is a {parent_type}"
+            )
     return Parent(entity, names)
 
 
@@ -86,8 +88,10 @@ class ParentPattern(BoundPattern):
 
     def check(self, schema: Schema) -> None:
         entity = self.parent.entity
-        counts = (one for one in schema.entity(self.child.codec.cls).patterns if isinstance(one, Counting))
-        self.count = next((one.attribute for one in counts if one.counts(self.parent)), "")
+        counting = (
+            pattern for pattern in schema.entity(self.child.codec.cls).patterns if isinstance(pattern, Counting)
+        )
+        self.count = next((pattern.attribute for pattern in counting if pattern.counts(self.parent)), "")
         check_parent_stays(entity, self.child)
 
     def rewrite(self, write: Write) -> Write:
@@ -95,16 +99,20 @@ class ParentPattern(BoundPattern):
             case "insert":
                 if self.attribute and write.values[self.attribute]:
                     raise TableError(
-                        f"{self._its(self.attribute)}, so it must be 0 for a new {write.entity.tag}. To import data, "
-                        "use a schema without this pattern"
+                        f"{self._maintained_text(self.attribute)}, so it must be 0 for a new {write.entity.tag}. To "
+                        "import data, use a schema without this pattern"
                     )
             case "put":
                 if self.attribute:
-                    return replace(write, where=both(write.where, _is(self.attribute, write.values[self.attribute])))
+                    return replace(
+                        write, where=both(write.where, _equals(self.attribute, write.values[self.attribute]))
+                    )
             case "update" | "upsert":
                 if self.attribute in write.changes.names:
-                    raise TableError(f"{self._its(self.attribute)} and cannot be changed. `recount` corrects it")
-                if self._ends(write):
+                    raise TableError(
+                        f"{self._maintained_text(self.attribute)} and cannot be changed. `recount` corrects it"
+                    )
+                if self._leaves_children(write):
                     return self._without_children(write)
             case "delete":
                 return self._without_children(write)
@@ -118,20 +126,20 @@ class ParentPattern(BoundPattern):
         if (
             write.verb == "put"
             and self.attribute
-            and self.stored(item, self.attribute) != (write.values[self.attribute] or 0)
+            and self.number_in(item, self.attribute) != (write.values[self.attribute] or 0)
         ):
             return VersionConflict(
-                f"{item_name(write)} has {self.attribute} {self.stored(item, self.attribute)}, not "
+                f"{item_name(write)} has {self.attribute} {self.number_in(item, self.attribute)}, not "
                 f"{write.values[self.attribute]}: a {self.child.tag} was written since. Read it again, or use update"
             )
-        if (write.verb == "delete" or self._ends(write)) and self.count and self.stored(item, self.count):
+        if (write.verb == "delete" or self._leaves_children(write)) and self.count and self.number_in(item, self.count):
             return ConditionFailed(
-                f"{item_name(write)} has {self.stored(item, self.count)} {self.child.tag}. Delete these first, or all "
-                "with delete_tree"
+                f"{item_name(write)} has {self.number_in(item, self.count)} {self.child.tag}. Delete these first, or "
+                "all with delete_tree"
             )
         return None
 
-    def uncounted(self) -> TableError:
+    def missing_count_error(self) -> TableError:
         """Return the error for the delete of a parent whose children are not counted."""
         tag = self.parent.entity.tag
         return TableError(
@@ -141,24 +149,24 @@ class ParentPattern(BoundPattern):
 
     def _without_children(self, write: Write) -> Write:
         if not self.count:
-            raise self.uncounted()
-        condition = _is(self.count, 0)
+            raise self.missing_count_error()
+        condition = _equals(self.count, 0)
         return write if condition in conjuncts(write.where) else replace(write, where=both(write.where, condition))
 
-    def _ends(self, write: Write) -> bool:
+    def _leaves_children(self, write: Write) -> bool:
         """Return whether an update moves the parent away from its children, or marks it as deleted."""
         if write.verb != "update":
             return False
         moves = not write.changes.names.isdisjoint(write.entity.base.attributes)
         return moves or write.entity.deletion_mark in write.changes.sets
 
-    def _its(self, name: str) -> str:
+    def _maintained_text(self, name: str) -> str:
         return f"{self.parent.entity.tag}.{name} is maintained by each {self.child.tag}"
 
-    def stored(self, item: Mapping[str, Any], name: str) -> Any:
+    def number_in(self, item: Mapping[str, Any], name: str) -> Any:
         attribute = self.parent.entity.codec.attribute(name)
-        found = item.get(attribute.wire)
-        return attribute.value.decode(found) if found else 0
+        json = item.get(attribute.wire)
+        return attribute.value.decode(json) if json else 0
 
 
 def check_parent_stays(parent: BoundEntity[Any], child: BoundEntity[Any]) -> None:
@@ -170,6 +178,6 @@ def check_parent_stays(parent: BoundEntity[Any], child: BoundEntity[Any]) -> Non
         )
 
 
-def _is(name: str, value: Any) -> Condition:
+def _equals(name: str, value: Any) -> Condition:
     """Return the condition that a number has this value; an absent one counts as 0."""
     return Compare((name,), "=", value) if value else Or((Exists((name,), present=False), Compare((name,), "=", 0)))

@@ -53,9 +53,9 @@ class ReadAs(Pattern):
         if value.type.kind is not Kind.ENUM or not {*self.words.values()} <= {*members} or {*self.words} & {*members}:
             raise SchemaError(f"ReadAs({self.attribute!r}, …) maps words that are no members of the enum to members")
 
-        def decode(stored: Json) -> Any:
-            member = self.words.get(stored.get("S", ""))
-            return value.decode(stored if member is None else {"S": member})
+        def decode(json: Json) -> Any:
+            member = self.words.get(json.get("S", ""))
+            return value.decode(json if member is None else {"S": member})
 
         def read(word: str) -> Any:
             return value.decode({"S": self.words.get(word, word)})

@@ -123,7 +123,7 @@ class _Once(WriteList):
 
     _call = "once(db, …)"
 
-    def __init__(self, db: Any, token: str, keep: timedelta, content: object, known: Mapping[str, Any]) -> None:
+    def __init__(self, db: Any, token: str, keep: timedelta, content: object, tenant_values: Mapping[str, Any]) -> None:
         super().__init__(db.schema, db.table, None)
         if not token:
             raise TableError("the token is empty. It must identify this request")
@@ -132,8 +132,10 @@ class _Once(WriteList):
         self._client = db
         entity = _receipts_of(db.schema)
         self._cls: type[Receipt] = entity.codec.cls
-        self._clock = next(one.clock for one in entity.binder.entity.patterns if isinstance(one, TimeToLive))
-        self._key = {**db.schema.with_tenant({}), **known, "token": token}
+        self._clock = next(
+            pattern.clock for pattern in entity.binder.entity.patterns if isinstance(pattern, TimeToLive)
+        )
+        self._key = {**db.schema.with_tenant({}), **tenant_values, "token": token}
         self._keep = keep
         self._content = content
         self._said: list[object] = []
@@ -155,11 +157,11 @@ class _Once(WriteList):
     # The arguments are compared as they were given: patterns add versions and times, which differ between repetitions.
 
     def insert(self, record: Any) -> Any:
-        self._said.append(["insert", self._named(record)])
+        self._said.append(["insert", self._with_tag(record)])
         return super().insert(record)
 
     def put(self, record: Any, *, was: Any = None, where: Any = None, read: bool = False) -> Any:
-        self._said.append(["put", self._named(record), self._named(was), self._condition(type(record), where)])
+        self._said.append(["put", self._with_tag(record), self._with_tag(was), self._condition(type(record), where)])
         return super().put(record, was=was, where=where, read=read)
 
     def apply(self, cls: type[Any], changes: Any, /, *, where: Any = None, **how: Any) -> Any:
@@ -182,11 +184,11 @@ class _Once(WriteList):
         """The name of a class for the fingerprint: its type tag, which stays if the class is renamed."""
         return self.schema.entity(cls).tag
 
-    def _named(self, record: Any) -> object:
+    def _with_tag(self, record: Any) -> object:
         """The attributes of an object, with the type tag in place of the name of its class."""
         if record is None:
             return None
-        return _Named(self._tag(type(record)), record)
+        return _NamedRecord(self._tag(type(record)), record)
 
     def _condition(self, cls: type[Any], where: Any) -> object:
         return recorded(where, self.schema.entity(cls).codec)
@@ -212,9 +214,9 @@ class _Once(WriteList):
                 unknown = error
             except (TransactionCancelled, ConditionFailed, Conflict) as error:
                 # A repetition fails by its receipt, and often by other conditions: the receipt decides.
-                found = yield from self._find(unknown)
-                if found is not None:
-                    self._compare(receipt, found)
+                stored_receipt = yield from self._find(unknown)
+                if stored_receipt is not None:
+                    self._compare(receipt, stored_receipt)
                     return
                 if unknown is None or not _is_contended(error):
                     raise
@@ -223,11 +225,11 @@ class _Once(WriteList):
                 if unknown is None:
                     raise
                 break
-        found = yield from self._find(unknown)
-        if found is None:
+        stored_receipt = yield from self._find(unknown)
+        if stored_receipt is None:
             assert unknown is not None
             raise unknown
-        self._compare(receipt, found)
+        self._compare(receipt, stored_receipt)
 
     def _find(self, unknown: OutcomeUnknown | None) -> Steps[Receipt | None]:
         """Return the receipt, or None. Raise OutcomeUnknown if it cannot be read."""
@@ -241,16 +243,16 @@ class _Once(WriteList):
                 cause=error,
             ) from error
 
-    def _compare(self, expected: Receipt, stored: Receipt) -> None:
-        if stored.attempt == expected.attempt:
+    def _compare(self, attempted: Receipt, stored_receipt: Receipt) -> None:
+        if stored_receipt.attempt == attempted.attempt:
             return  # the response was lost, and the writes were applied
-        if stored.fingerprint != expected.fingerprint:
+        if stored_receipt.fingerprint != attempted.fingerprint:
             raise TokenReused(
-                f"the token {expected.token!r} was used for other writes. Use a new one; or if only generated ids and "
+                f"the token {attempted.token!r} was used for other writes. Use a new one; or if only generated ids and "
                 "times differ, pass the request as content="
             )
         self.repeated = True
-        self._result = None if stored.result is None else msgspec.json.decode(stored.result)
+        self._result = None if stored_receipt.result is None else msgspec.json.decode(stored_receipt.result)
 
 
 class Once(_Once):
@@ -284,7 +286,7 @@ class AsyncOnce(_Once):
 def _is_contended(error: TableError) -> bool:
     """Whether a transaction failed by writes under way. After a lost answer these may be its own first attempt."""
     failures = error.failures if isinstance(error, TransactionCancelled) else (error,)
-    return not failures or any(isinstance(one, Conflict) for one in failures)
+    return not failures or any(isinstance(cause, Conflict) for cause in failures)
 
 
 def _receipts_of(schema: Schema) -> BoundEntity[Any]:
@@ -302,31 +304,31 @@ def fingerprint(content: object) -> str:
     """
     import hashlib  # when something is done, and not before
 
-    return hashlib.blake2b(repr(_ordered(content)).encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(repr(_in_order(content)).encode(), digest_size=16).hexdigest()
 
 
-class _Named(NamedTuple):
+class _NamedRecord(NamedTuple):
     """An object, and the name that its class has in a fingerprint."""
 
     name: str
     record: Any
 
 
-def _ordered(value: object) -> object:
+def _in_order(value: object) -> object:
     """A value in which nothing depends on the order of sets and maps."""
-    if isinstance(value, _Named):
-        content = _ordered(value.record)
+    if isinstance(value, _NamedRecord):
+        content = _in_order(value.record)
         return (value.name, *content[1:]) if isinstance(content, tuple) else content
     if isinstance(value, Mapping):
-        return "map", sorted((repr(_ordered(name)), _ordered(one)) for name, one in value.items())
+        return "map", sorted((repr(_in_order(name)), _in_order(item)) for name, item in value.items())
     if isinstance(value, set | frozenset):
-        return "set", sorted(repr(_ordered(one)) for one in value)
+        return "set", sorted(repr(_in_order(member)) for member in value)
     if isinstance(value, list | tuple):
-        return [_ordered(one) for one in value]
+        return [_in_order(member) for member in value]
     if isinstance(value, bytes | bytearray):
         return bytes(value)
     names = getattr(value, "__struct_fields__", None) or getattr(value, "__dataclass_fields__", None)
     names = names or getattr(type(value), "model_fields", None)
     if names and not isinstance(value, type):
-        return type(value).__name__, [(name, _ordered(getattr(value, name))) for name in names]
+        return type(value).__name__, [(name, _in_order(getattr(value, name))) for name in names]
     return value

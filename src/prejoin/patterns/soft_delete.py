@@ -74,13 +74,13 @@ class SoftDelete(Pattern):
         return Lifecycle(self.attribute, "marked", frees_unique=self.release)
 
     def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
-        what = f"{entity.tag}.{self.attribute}"
-        found = entity.codec.attribute(self.attribute)
-        if found.type.kind is not Kind.DATETIME or not found.optional:
-            raise SchemaError(f"{what} is the time of the delete, and must be datetime | None")
+        label = f"{entity.tag}.{self.attribute}"
+        attribute = entity.codec.attribute(self.attribute)
+        if attribute.type.kind is not Kind.DATETIME or not attribute.optional:
+            raise SchemaError(f"{label} is the time of the delete, and must be datetime | None")
         if self.attribute in entity.base.attributes:
-            raise SchemaError(f"{what} is the time of the delete, and cannot be part of the key")
-        if sum(one.end == "marked" for one in entity.lifecycles) > 1:
+            raise SchemaError(f"{label} is the time of the delete, and cannot be part of the key")
+        if sum(lifecycle.end == "marked" for lifecycle in entity.lifecycles) > 1:
             raise SchemaError(f"{entity.tag} has SoftDelete twice. Leave out one")
         expires = entity.expiry
         if self.keep is not None and (not expires or not entity.codec.attribute(expires).optional):
@@ -114,7 +114,7 @@ class DeletionMark(BoundPattern):
         time = self.clock()
         if self.keep is None:
             return {self.attribute: time}
-        end = next(one for one in write.entity.patterns if isinstance(one, Expiry))
+        end = next(pattern for pattern in write.entity.patterns if isinstance(pattern, Expiry))
         return {self.attribute: time, self.expires: end.value(time + self.keep)}
 
     def _refusal(self, write: Write) -> TableError:
@@ -128,10 +128,10 @@ class DeletionMark(BoundPattern):
         return () if write.visible else (self.attribute,)
 
     def failed(self, write: Write, item: Json | None) -> ConditionFailed | None:
-        deleted = bool(item) and write.entity.codec.attribute(self.attribute).wire in (item or {})
+        is_deleted = bool(item) and write.entity.codec.attribute(self.attribute).wire in (item or {})
         if not write.visible:
-            return None if deleted else NotFound(f"there is no {item_name(write)} that is marked as deleted")
-        if not deleted or write.verb == "put":  # a put replaces the item, marked or not
+            return None if is_deleted else NotFound(f"there is no {item_name(write)} that is marked as deleted")
+        if not is_deleted or write.verb == "put":  # a put replaces the item, marked or not
             return None
         if write.verb in ("insert", "upsert"):
             return AlreadyExists(f"{item_name(write)} is marked as deleted. restore() or purge() it first")
@@ -150,19 +150,19 @@ def restore(db: Any, cls: type[Any], /, **key: Any) -> Awaitable[None] | None:
 
     Its time to live is that of an item that is inserted now.
     """
-    entity, mark, known = _marked(db.schema, cls, key)
+    entity, mark, key_values = _mark_of(db.schema, cls, key)
     changes = Changes(removes=frozenset({mark.attribute}))
     if mark.expires:
-        end = next(one for one in entity.patterns if isinstance(one, Expiry))
+        end = next(pattern for pattern in entity.patterns if isinstance(pattern, Expiry))
         if end.after is None:
             changes = Changes(removes=changes.removes | {mark.expires})
         else:
             changes = Changes({mark.expires: end.value(end.clock() + end.after)}, removes=changes.removes)
     where = Exists((mark.attribute,))
-    found: Awaitable[None] | None = db._write(
-        rewrite(Write("update", entity, known, changes=changes, where=where, read_first=True, visible=False))
+    writing: Awaitable[None] | None = db._write(
+        rewrite(Write("update", entity, key_values, changes=changes, where=where, read_first=True, visible=False))
     )
-    return found
+    return writing
 
 
 @overload
@@ -171,19 +171,19 @@ def purge(db: Writer, cls: type[Any], /, **key: Any) -> None: ...
 def purge(db: AsyncWriter, cls: type[Any], /, **key: Any) -> Awaitable[None]: ...
 def purge(db: Any, cls: type[Any], /, **key: Any) -> Awaitable[None] | None:
     """Delete an item that is marked as deleted, with its copies and guards. Raise NotFound if there is none."""
-    entity, mark, known = _marked(db.schema, cls, key)
+    entity, mark, key_values = _mark_of(db.schema, cls, key)
     where = Exists((mark.attribute,))
-    found: Awaitable[None] | None = db._write(
-        rewrite(Write("delete", entity, known, where=where, read_first=True, visible=False))
+    writing: Awaitable[None] | None = db._write(
+        rewrite(Write("delete", entity, key_values, where=where, read_first=True, visible=False))
     )
-    return found
+    return writing
 
 
-def _marked(
+def _mark_of(
     schema: Schema, cls: type[Any], key: Mapping[str, Any]
 ) -> tuple[BoundEntity[Any], DeletionMark, Mapping[str, Any]]:
-    entity, known = check_known(schema, cls, key)
-    mark = next((one for one in entity.patterns if isinstance(one, DeletionMark)), None)
+    entity, key_values = check_known(schema, cls, key)
+    mark = next((pattern for pattern in entity.patterns if isinstance(pattern, DeletionMark)), None)
     if mark is None:
         raise TableError(f"{entity.tag} has no SoftDelete. Add it to its patterns")
-    return entity, mark, known
+    return entity, mark, key_values

@@ -28,7 +28,7 @@ PartiQL name none, or may name none, and `ForAllValues` is true of none: so they
 _ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table/[A-Za-z0-9_.-]{3,255}")
 _BUCKET = re.compile(r"arn:aws[a-z-]*:s3:::[a-z0-9.-]{3,63}(/[A-Za-z0-9_.!/-]*)?")
 _TAG = re.compile(r"[A-Za-z0-9_.:/=+@-]{1,128}")
-_TAGGED = frozenset("_.:/=+-@")
+_TAG_CHARACTERS = frozenset("_.:/=+-@")
 """Characters that the value of a tag may have beside letters, digits and spaces."""
 
 
@@ -60,29 +60,23 @@ def tenant_policy(
     tenancy = schema.tenancy
     if tenancy is None:
         raise SchemaError('the schema has no tenants. Declare them with Schema(…, tenant="tenant_id")')
-    if not _ARN.fullmatch(table_arn):
-        raise TableError(f"{table_arn!r} is not the ARN of one table: arn:aws:dynamodb:REGION:ACCOUNT:table/NAME")
-    if (tenant is None) == (not tag):
-        raise TableError("pass either tenant= or tag=")
-    if tag and not _TAG.fullmatch(tag):
-        raise TableError(f"{tag!r} is not the name of a tag")
-    patterns = {
-        slot: sorted({_pattern(head, slot, tenancy, tenant, tag) for head in heads})
-        for slot, heads in tenancy.heads.items()
-    }
-    shared = {
-        slot: found
-        for slot, forms in tenancy.shared.items()
-        if (found := _shared_patterns(forms, tenancy.heads.get(slot, ())))
-    }
+    _check_policy_arguments(table_arn, tenant, tag)
+    patterns: dict[str, list[str]] = {}
+    for slot, heads in tenancy.heads.items():
+        patterns[slot] = sorted({_pattern(head, slot, tenancy, tenant, tag) for head in heads})
+    shared_keys: dict[str, list[str]] = {}
+    for slot, forms in tenancy.shared.items():
+        shared_patterns = _shared_patterns(forms, tenancy.heads.get(slot, ()))
+        if shared_patterns:
+            shared_keys[slot] = shared_patterns
     statements = [_statement("Items", READS + WRITES, [table_arn], patterns[TABLE])]
-    if TABLE in shared:
+    if TABLE in shared_keys:
         # One request may read both, and a condition holds for all of its keys.
-        statements.append(_statement("Shared", READS, [table_arn], [*patterns[TABLE], *shared[TABLE]]))
+        statements.append(_statement("Shared", READS, [table_arn], [*patterns[TABLE], *shared_keys[TABLE]]))
     indexes: dict[tuple[str, ...], list[str]] = {}
     for slot in schema.indexes:
         # An index without such keys holds records of all tenants, and is not for any of them.
-        if keys := (*patterns.get(slot, ()), *shared.get(slot, ())):
+        if keys := (*patterns.get(slot, ()), *shared_keys.get(slot, ())):
             indexes.setdefault(keys, []).append(f"{table_arn}/index/{slot}")
     statements += [
         _statement(f"Indexes{number}" if number else "Indexes", ("Query",), arns, keys)
@@ -94,24 +88,32 @@ def tenant_policy(
     return {"Version": "2012-10-17", "Statement": statements}
 
 
+def _check_policy_arguments(table_arn: str, tenant: object, tag: str) -> None:
+    if not _ARN.fullmatch(table_arn):
+        raise TableError(f"{table_arn!r} is not the ARN of one table: arn:aws:dynamodb:REGION:ACCOUNT:table/NAME")
+    if (tenant is None) == (not tag):
+        raise TableError("pass either tenant= or tag=")
+    if tag and not _TAG.fullmatch(tag):
+        raise TableError(f"{tag!r} is not the name of a tag")
+
+
 def _objects(schema: Schema, table: str, bucket_arn: str, folder: str) -> dict[str, Any]:
     """Return the statement about the objects in a tenant's folders. Listing a bucket would show keys of all tenants."""
     if not _BUCKET.fullmatch(bucket_arn):
         raise TableError(f"{bucket_arn!r} is not the ARN of a bucket: arn:aws:s3:::NAME, or arn:aws:s3:::NAME/PREFIX/")
-    contents = [one for entity in schema.entities for one in entity.patterns if isinstance(one, LargePattern)]
     start = bucket_arn if "/" in bucket_arn else f"{bucket_arn}/"
-    found = [
-        f"{start}{one.prefix(table)}{folder}*"
-        for one in contents
-        if one.declared.store is not None and one.tenant(schema)
-    ]
-    if not found:
+    resources = []
+    for entity in schema.entities:
+        large_patterns = [pattern for pattern in entity.patterns if isinstance(pattern, LargePattern)]
+        in_store = [pattern for pattern in large_patterns if pattern.declared.store is not None]
+        resources += [f"{start}{pattern.prefix(table)}{folder}*" for pattern in in_store if pattern.tenant(schema)]
+    if not resources:
         raise SchemaError("no tenant has large contents in a store. Leave out bucket_arn")
     return {
         "Sid": "Objects",
         "Effect": "Allow",
         "Action": ["s3:DeleteObject", "s3:GetObject", "s3:PutObject"],
-        "Resource": sorted(found),
+        "Resource": sorted(resources),
     }
 
 
@@ -141,10 +143,10 @@ def _pattern(head: Head, slot: str, tenancy: Tenancy, tenant: object, tag: str) 
         if "B" in start:
             raise SchemaError(f"{tenancy.attribute} is binary in {slot}, and IAM compares text. Use text")
         (text,) = start.values()
-        return escaped(text) + ("" if head.whole_key else "*")
+        return escape_pattern(text) + ("" if head.whole_key else "*")
     _check_tag(head, slot, tenancy)
-    rest = "" if head.whole_key else f"{escaped(tenancy.separator)}*"
-    return f"{escaped(head.lead)}${{aws:PrincipalTag/{tag}}}{rest}"
+    key_end = "" if head.whole_key else f"{escape_pattern(tenancy.separator)}*"
+    return f"{escape_pattern(head.lead)}${{aws:PrincipalTag/{tag}}}{key_end}"
 
 
 def _shared_patterns(forms: Sequence[Template], heads: Sequence[Head]) -> list[str]:
@@ -152,12 +154,17 @@ def _shared_patterns(forms: Sequence[Template], heads: Sequence[Head]) -> list[s
 
     `*` in a policy matches separators, too. So a key is left out if a key of a tenant could begin with the same text.
     """
-    leads = {part.text: form.constant for form in forms if isinstance(part := form.parts[0], KeyText)}
-    return sorted(
-        escaped(lead) + ("" if whole else "*")
-        for lead, whole in leads.items()
-        if not any(head.lead.startswith(lead) or lead.startswith(head.lead) for head in heads)
-    )
+    is_whole_key: dict[str, bool] = {}
+    for form in forms:
+        first_part = form.parts[0]
+        if isinstance(first_part, KeyText):
+            is_whole_key[first_part.text] = form.constant
+    patterns = []
+    for lead, is_whole in is_whole_key.items():
+        is_near_tenants = any(head.lead.startswith(lead) or lead.startswith(head.lead) for head in heads)
+        if not is_near_tenants:
+            patterns.append(escape_pattern(lead) + ("" if is_whole else "*"))
+    return sorted(patterns)
 
 
 def _check_tag(head: Head, slot: str, tenancy: Tenancy) -> None:
@@ -166,17 +173,17 @@ def _check_tag(head: Head, slot: str, tenancy: Tenancy) -> None:
         raise SchemaError(f"{tenancy.attribute} is written as {head.encoding.name} in {slot}, which no tag says so")
     if not head.natural:
         separator = Separator(tenancy.separator)
-        if not _TAGGED.isdisjoint({separator.char, separator.escape}):
+        if not _TAG_CHARACTERS.isdisjoint({separator.char, separator.escape}):
             raise SchemaError(
                 f"the value of a tag may hold {separator.char!r} or {separator.escape!r}, and so reach into the keys "
                 "of others: for policies by tag choose # as the separator"
             )
 
 
-def escaped(text: str) -> str:
+def escape_pattern(text: str) -> str:
     """Escape text for IAM's StringLike, where `*`, `?` and `$` are special.
 
-    >>> escaped("a*b?c$d")
+    >>> escape_pattern("a*b?c$d")
     'a${*}b${?}c${$}d'
     """
-    return re.sub(r"[*?$]", lambda found: f"${{{found[0]}}}", text)
+    return re.sub(r"[*?$]", lambda match: f"${{{match[0]}}}", text)

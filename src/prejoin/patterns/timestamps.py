@@ -66,10 +66,10 @@ class _TimestampsPattern(BoundPattern):
 
     def _values(self, write: Write) -> dict[str, datetime]:
         time = self.clock()
-        found = {} if self.updated is None else {self.updated: time}
+        times = {} if self.updated is None else {self.updated: time}
         if self.created is not None and (write.verb == "insert" or write.values.get(self.created) is None):
-            found[self.created] = time
-        return found
+            times[self.created] = time
+        return times
 
     def _changes(self, write: Write) -> Changes:
         changes, time = write.changes, self.clock()

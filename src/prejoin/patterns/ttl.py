@@ -65,17 +65,17 @@ class TimeToLive(Pattern):
         return Lifecycle(self.attribute, "expires", storage=epoch)
 
     def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
-        what = f"{entity.tag}.{self.attribute}"
+        label = f"{entity.tag}.{self.attribute}"
         kind = entity.codec.attribute(self.attribute).type.kind
         if kind not in (Kind.DATETIME, Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL):
-            raise SchemaError(f"{what} is a time to live, and must be a datetime or a number")
+            raise SchemaError(f"{label} is a time to live, and must be a datetime or a number")
         if self.attribute in entity.base.attributes:
-            raise SchemaError(f"{what} is a time to live, and cannot be part of the key")
+            raise SchemaError(f"{label} is a time to live, and cannot be part of the key")
         if kind is Kind.DATETIME and any(self.attribute in facet.attributes for facet in entity.natural.values()):
-            raise SchemaError(f"{what} is stored as a number, and is the key of an index itself. Make it an int")
+            raise SchemaError(f"{label} is stored as a number, and is the key of an index itself. Make it an int")
         if self.renew and self.after is None:
-            raise SchemaError(f"{what} has renew=True, which needs after=")
-        if sum(one.end == "expires" for one in entity.lifecycles) > 1:
+            raise SchemaError(f"{label} has renew=True, which needs after=")
+        if sum(lifecycle.end == "expires" for lifecycle in entity.lifecycles) > 1:
             raise SchemaError(f"{entity.tag} has two time to live attributes, and a table can have one")
         return Expiry(self.attribute, self.after, self.renew, self.clock, kind is Kind.DATETIME)
 
@@ -100,25 +100,29 @@ class Expiry(BoundPattern):
             case "update" | "upsert" if self.after is not None and self.attribute not in write.changes.names:
                 time = self.value(self.clock() + self.after)
                 if self.renew:
-                    return replace(write, changes=_also(write.changes, self.attribute, time))
+                    return replace(write, changes=_with_set(write.changes, self.attribute, time))
                 if write.verb == "upsert":
-                    return replace(write, changes=_also(write.changes, self.attribute, First((self.attribute,), time)))
+                    return replace(
+                        write, changes=_with_set(write.changes, self.attribute, First((self.attribute,), time))
+                    )
                 return write
             case _:
                 return write
 
     def visibility(self) -> Visibility:
         now = self.value(self.clock())
-        unlimited = Exists((self.attribute,), present=False)
-        return Visibility(Or((unlimited, Compare((self.attribute,), ">", now))), Compare((self.attribute,), "<=", now))
+        never_expires = Exists((self.attribute,), present=False)
+        return Visibility(
+            Or((never_expires, Compare((self.attribute,), ">", now))), Compare((self.attribute,), "<=", now)
+        )
 
     def value(self, time: datetime) -> datetime | int:
         """Return a time as a value of the attribute, in whole seconds, as it is stored."""
-        whole = seconds(time)
-        return datetime.fromtimestamp(whole, UTC) if self.is_time else whole
+        whole_seconds = seconds(time)
+        return datetime.fromtimestamp(whole_seconds, UTC) if self.is_time else whole_seconds
 
 
-def _also(changes: Changes, name: str, value: Any) -> Changes:
+def _with_set(changes: Changes, name: str, value: Any) -> Changes:
     return Changes({**changes.sets, name: value}, changes.adds, changes.removes, changes.deletes)
 
 
@@ -143,13 +147,13 @@ def epoch(value: ValueCodec) -> ValueCodec:
     def encode(time: Any) -> Json:
         return {"NULL": True} if time is None and value.optional else {"N": str(seconds(time))}
 
-    def decode(stored: Json) -> Any:
-        if "NULL" in stored and value.optional:
+    def decode(json: Json) -> Any:
+        if "NULL" in json and value.optional:
             return None
         try:
-            return read_seconds(stored["N"])
+            return read_seconds(json["N"])
         except (KeyError, ValueError, ArithmeticError) as error:
-            raise CodecError(f"{stored!r} is not a time in seconds since 1970") from error
+            raise CodecError(f"{json!r} is not a time in seconds since 1970") from error
 
     return replace(value, encode=encode, decode=decode, wire=or_none(wire) if value.optional else wire)
 

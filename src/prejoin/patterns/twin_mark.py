@@ -34,4 +34,4 @@ def _in_order(value: Any) -> Any:
     """Return a value of DynamoDB JSON with its sets in order."""
     if isinstance(value, dict):
         return {name: sorted(inner) if name in _SETS else _in_order(inner) for name, inner in value.items()}
-    return [_in_order(one) for one in value] if isinstance(value, list) else value
+    return [_in_order(member) for member in value] if isinstance(value, list) else value

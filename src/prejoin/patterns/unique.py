@@ -65,17 +65,17 @@ class Unique(Pattern):
         if binder.tenant:  # values are unique within a tenant, and no tenant learns about the values of others
             attributes = (binder.tenant, *(name for name in attributes if name != binder.tenant))
         names = [entity.codec.attribute(name).wire for name in attributes]
-        said = ", ".join(names)
+        wires_text = ", ".join(names)
         types = {name: entity.codec.attribute(name).type for name in attributes}
         tag, base = owner_form(entity, self.of)
         try:
             pk, sk = guard_key(tag, attributes, types, binder.separator, bool(binder.keys[TABLE].sk), names)
         except TemplateError as error:
-            raise SchemaError(f"{entity.tag}, unique {said}: {error}") from None
+            raise SchemaError(f"{entity.tag}, unique {wires_text}: {error}") from None
         # A name that no query can use: reads never return a guard.
-        facet = Facet(f"{tag} unique {said}", TABLE, pk, sk)
-        frees = tuple(one.attribute for one in entity.lifecycles if one.frees_unique)
-        return UniquePattern(attributes, facet, base, entity.expiry, frees, self.of)
+        facet = Facet(f"{tag} unique {wires_text}", TABLE, pk, sk)
+        freeing_marks = tuple(lifecycle.attribute for lifecycle in entity.lifecycles if lifecycle.frees_unique)
+        return UniquePattern(attributes, facet, base, entity.expiry, freeing_marks, self.of)
 
     def __repr__(self) -> str:
         parts = [*map(repr, self.attributes), *([f"of={self.of!r}"] if self.of else [])]
@@ -105,8 +105,8 @@ class UniquePattern(BoundPattern):
             case "insert" | "check" | "check_absent":
                 return ()
             case "put":
-                return self._tracked
-            case "update" if write.changes.replaced.isdisjoint(self._tracked):
+                return self._tracked_names
+            case "update" if write.changes.replaced.isdisjoint(self._tracked_names):
                 return ()
             case "update" if self.expires and not write.changes.replaced.isdisjoint(self.attributes):
                 return (*self.attributes, *self._placing, self.expires)
@@ -122,7 +122,7 @@ class UniquePattern(BoundPattern):
                     yield self._take(schema, write, write.values)
             case "put":
                 yield from self._exchange(schema, write, write.values)
-            case "update" if not write.changes.replaced.isdisjoint(self._tracked):
+            case "update" if not write.changes.replaced.isdisjoint(self._tracked_names):
                 ends = (self.expires,) if self.expires in write.changes.names else ()
                 write.need((*self.attributes, *self._placing, *ends), write.after, self.label)
                 yield from self._exchange(schema, write, write.after)
@@ -135,7 +135,7 @@ class UniquePattern(BoundPattern):
             yield self._guard(schema, values)
 
     @property
-    def _tracked(self) -> tuple[str, ...]:
+    def _tracked_names(self) -> tuple[str, ...]:
         return (*self.attributes, *self._placing, *self.frees, *((self.expires,) if self.expires else ()))
 
     def _holds(self, values: Mapping[str, Any]) -> bool:
@@ -154,28 +154,34 @@ class UniquePattern(BoundPattern):
     def _exchange(self, schema: Schema, write: Write, after: Mapping[str, Any]) -> Iterator[ItemAction]:
         before = write.before
         # The guard of an expired item has expired, too, and may belong to another item now.
-        held = self._holds(before) and not self._ended(write.entity, before)
-        holds = self._holds(after)
-        if held and holds and all(before[name] == after[name] for name in self.attributes):
+        held_before = self._holds(before) and not self._has_expired(write.entity, before)
+        holds_after = self._holds(after)
+        if held_before and holds_after and all(before[name] == after[name] for name in self.attributes):
             # The key of a put tells the values of an item, but not whether there is one.
-            new = write.verb == "put" and write.stored is None
+            is_unread_put = write.verb == "put" and write.stored is None
             has_moved = any(before[name] != after[name] for name in self._placing)
-            if new or has_moved or (self.expires and (write.verb == "put" or self.expires in write.changes.names)):
-                is_optional = not new and not self._ended(write.entity, before, _CLOCK_SKEW)
+            if is_unread_put or has_moved or self._may_change_expiry(write):
+                # Two items may share the value from before it was unique; one of them has the guard, and the other is
+                # written without. But if this item has nearly expired, another one may just have taken its value.
+                is_optional = not is_unread_put and not self._has_expired(write.entity, before, _CLOCK_SKEW)
                 yield replace(self._take(schema, write, after), optional=is_optional)
             return
-        if held:
+        if held_before:
             yield self._release(schema, write)
-        if holds:
+        if holds_after:
             yield self._take(schema, write, after)
 
-    def _ended(self, entity: BoundEntity[Any], values: Mapping[str, Any], early: int = 0) -> bool:
+    def _may_change_expiry(self, write: Write) -> bool:
+        """Return whether a write may change when the item expires, and so when its guard does."""
+        return bool(self.expires) and (write.verb == "put" or self.expires in write.changes.names)
+
+    def _has_expired(self, entity: BoundEntity[Any], values: Mapping[str, Any], early: int = 0) -> bool:
         """Return whether an item has expired, or does so in `early` seconds."""
-        end = values.get(self.expires) if self.expires else None
-        if end is None:
+        expiry = values.get(self.expires) if self.expires else None
+        if expiry is None:
             return False
-        end -= timedelta(seconds=early) if isinstance(end, datetime) else early
-        return is_vacant(entity, entity.codec.encode_values({self.expires: end}))
+        expiry -= timedelta(seconds=early) if isinstance(expiry, datetime) else early
+        return is_vacant(entity, entity.codec.encode_values({self.expires: expiry}))
 
     def _take(self, schema: Schema, write: Write, values: Mapping[str, Any]) -> ItemAction:
         # The guard may be its own already: older code, which does not know it, changed the value or deleted the item.
@@ -193,5 +199,5 @@ class UniquePattern(BoundPattern):
         return release_guard(schema, write, facet, write.before, (owner,))
 
     def _not_unique(self, values: Mapping[str, Any], write: Write, _: Json | None) -> ConditionFailed:
-        said = ", ".join(f"{name} {values[name]!r}" for name in self.attributes)
-        return NotUnique(f"another {write.entity.tag} has {said} already")
+        values_text = ", ".join(f"{name} {values[name]!r}" for name in self.attributes)
+        return NotUnique(f"another {write.entity.tag} has {values_text} already")

@@ -49,8 +49,8 @@ class Version(Pattern):
     attribute: str = "version"
 
     def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
-        found = entity.codec.attribute(self.attribute)
-        if found.type.kind is not Kind.INTEGER:
+        attribute = entity.codec.attribute(self.attribute)
+        if attribute.type.kind is not Kind.INTEGER:
             raise SchemaError(f"{entity.tag}.{self.attribute} is its version, and must be an int")
         if self.attribute in entity.base.attributes:
             raise SchemaError(f"{entity.tag}.{self.attribute} is its version, and cannot be part of its key")
@@ -66,9 +66,11 @@ class VersionPattern(BoundPattern):
             case "insert":
                 return replace(write, values={**write.values, self.attribute: 1})
             case "put":
-                seen = write.values[self.attribute] or 0
-                where = both(write.where, self._is(seen, write.entity))
-                return replace(write, values={**write.values, self.attribute: seen + 1}, where=where)
+                read_version = write.values[self.attribute] or 0
+                version_condition = both(write.where, self._has_version(read_version, write.entity))
+                return replace(
+                    write, values={**write.values, self.attribute: read_version + 1}, where=version_condition
+                )
             case "update" | "upsert":
                 changes = write.changes
                 if self.attribute in changes.names:
@@ -76,36 +78,39 @@ class VersionPattern(BoundPattern):
                         f"{write.entity.tag}.{self.attribute} is the version, which each write increments. Do not "
                         "change it"
                     )
-                counted = Changes(changes.sets, {**changes.adds, self.attribute: 1}, changes.removes, changes.deletes)
-                return replace(write, changes=counted)
+                versioned_changes = Changes(
+                    changes.sets, {**changes.adds, self.attribute: 1}, changes.removes, changes.deletes
+                )
+                return replace(write, changes=versioned_changes)
             case _:
                 return write
 
     def failed(self, write: Write, item: Json | None) -> ConditionFailed | None:
         if write.verb == "put":
-            seen = write.values[self.attribute] - 1
+            expected_version = write.values[self.attribute] - 1
         elif self.attribute in write.asserted:
-            seen = write.values[self.attribute]
+            expected_version = write.values[self.attribute]
         else:
             return None
         attribute = write.entity.codec.attribute(self.attribute)
-        found = (item or {}).get(attribute.wire)
-        stored = 0 if found is None else attribute.value.decode(found)
-        if stored == seen:
+        json = (item or {}).get(attribute.wire)
+        stored_version = 0 if json is None else attribute.value.decode(json)
+        if stored_version == expected_version:
             return None
         key = ", ".join(f"{name}={write.values.get(name)!r}" for name in write.entity.base.attributes)
         if item is None:
             return VersionConflict(
-                f"{write.entity.tag} {key} does not exist any more, and was expected with version {seen}"
+                f"{write.entity.tag} {key} does not exist any more, and was expected with version {expected_version}"
             )
         return VersionConflict(
-            f"{write.entity.tag} {key} has version {stored}, not {seen}: it was written since. Read it again"
+            f"{write.entity.tag} {key} has version {stored_version}, not {expected_version}: it was written since. "
+            "Read it again"
         )
 
-    def _is(self, seen: int, entity: BoundEntity[Any]) -> Condition:
-        if seen:
-            return Compare((self.attribute,), "=", seen)
+    def _has_version(self, read_version: int, entity: BoundEntity[Any]) -> Condition:
+        if read_version:
+            return Compare((self.attribute,), "=", read_version)
         # Version 0 is that of a new object, or of an item from before the entity had versions.
-        new = Exists((self.attribute,), present=False)
+        has_none = Exists((self.attribute,), present=False)
         vacant = entity.vacant()
-        return Or((new, *vacant)) if vacant else new
+        return Or((has_none, *vacant)) if vacant else has_none

@@ -27,7 +27,7 @@ from prejoin.transport.endpoints import AWSStreams, EndpointStreams
 from prejoin.transport.errors import CredentialsMissing, NotConfigured
 from prejoin.transport.s3 import S3Store
 
-_NAMED = 10
+_MOST_NAMED = 10
 """Tables that a message names at most."""
 
 
@@ -53,21 +53,21 @@ def load_schema(name: str) -> Schema:
     if not module or not colon or not variable.isidentifier():
         fix = "write `module:name`, such as `shop.tables:schema`"
         raise InvalidArgumentError(codes.MISUSED, f"`{name}` does not name a schema", fix)
-    here = str(Path.cwd())
-    sys.path.insert(0, here)
+    current_folder = str(Path.cwd())
+    sys.path.insert(0, current_folder)
     try:
-        found = getattr(import_module(module), variable, None)
+        schema = getattr(import_module(module), variable, None)
     except Exception as problem:
         message = f"{module} cannot be imported: {type(problem).__name__}: {problem}"
         fix = "run the command where `python` can import it, with its dependencies installed"
         raise PipelineError(codes.NO_SCHEMA, message, fix) from problem
     finally:
-        sys.path.remove(here)
-    if not isinstance(found, Schema):
-        what = f"is a {type(found).__name__}, not a Schema" if found is not None else "does not exist"
+        sys.path.remove(current_folder)
+    if not isinstance(schema, Schema):
+        reason = f"is a {type(schema).__name__}, not a Schema" if schema is not None else "does not exist"
         fix = "name the variable that holds the `Schema` of the table"
-        raise PipelineError(codes.NO_SCHEMA, f"{variable} in {module} {what}", fix)
-    return found
+        raise PipelineError(codes.NO_SCHEMA, f"{variable} in {module} {reason}", fix)
+    return schema
 
 
 @contextmanager
@@ -102,21 +102,21 @@ def open_transport(place: TablePlace) -> Any:
 
 def open_store(place: TablePlace) -> ObjectStore:
     """The store of a place. Raises an `InvalidArgumentError` if it names no bucket."""
-    named = place.store or ""
-    parts = urlsplit(named)
+    location = place.store or ""
+    parts = urlsplit(location)
     if parts.scheme == "s3" and parts.netloc:
         return S3Store(parts.netloc, prefix=_folder(parts.path), region=place.region)
     if parts.scheme in ("http", "https") and parts.path.strip("/"):
         bucket, _, prefix = parts.path.strip("/").partition("/")
         return S3Store(bucket, prefix=_folder(prefix), region=place.region, endpoint=f"{parts.scheme}://{parts.netloc}")
-    if not named or "://" in named:
+    if not location or "://" in location:
         fix = "write `s3://BUCKET`, `https://SERVER/BUCKET`, or a folder"
-        raise InvalidArgumentError(codes.MISUSED, f"`{named}` names no store", fix)
-    return FolderStore(named)
+        raise InvalidArgumentError(codes.MISUSED, f"`{location}` names no store", fix)
+    return FolderStore(location)
 
 
 def _folder(path: str) -> str:
-    return f"{found}/" if (found := path.strip("/")) else ""
+    return f"{folder}/" if (folder := path.strip("/")) else ""
 
 
 def open_streams(place: TablePlace) -> Any:
@@ -138,7 +138,9 @@ def _other_tables(transport: Any) -> str:
     """The fix for a missing table, with the names of others."""
     create = "create it with `create_table()` of a client, or deploy the design"
     try:
-        names = msgspec.json.decode(transport.send("ListTables", b'{"Limit":%d}' % _NAMED), type=_Tables).TableNames
+        names = msgspec.json.decode(
+            transport.send("ListTables", b'{"Limit":%d}' % _MOST_NAMED), type=_Tables
+        ).TableNames
     except (DynamoDBError, TransportError, msgspec.MsgspecError):
         return f"check the name and the place, or {create}"
     if not names:

@@ -44,13 +44,15 @@ class Demonstration:
     def source(self) -> Source:
         """The document, with a diagnostic for each pattern without a right answer."""
         at = places_of(self.document)
-        served = {operation.pattern for operation in self.design.operations if operation.served}
+        served_ids = {operation.pattern for operation in self.design.operations if operation.served}
         proof = Proof(self.answers)
-        accepted = accepted_unproven(self.document.workload, self.design, proof, allow=False)
-        failed = [answer for answer in proof.failed if answer.pattern not in accepted]
-        not_served = [_not_served(answer, at(answer.pattern, "")) for answer in failed if answer.pattern not in served]
-        wrong = unproven_diagnostics((answer for answer in failed if answer.pattern in served), at)
-        problems = in_order((*not_served, *wrong, *accepted_diagnostics(accepted, at)))
+        accepted_reasons = accepted_unproven(self.document.workload, self.design, proof, allow=False)
+        failed_proofs = [answer for answer in proof.failed if answer.pattern not in accepted_reasons]
+        not_served = [
+            _not_served(answer, at(answer.pattern, "")) for answer in failed_proofs if answer.pattern not in served_ids
+        ]
+        wrong = unproven_diagnostics((answer for answer in failed_proofs if answer.pattern in served_ids), at)
+        problems = in_order((*not_served, *wrong, *accepted_diagnostics(accepted_reasons, at)))
         return Source(self.document.file, self.document.text, problems)
 
 
@@ -61,13 +63,15 @@ def demonstrate(document: Document, design: str | None = None, *, progress: Prog
     """
     if has_errors(document.diagnostics):
         raise InputError(document.source(), note="the document has errors; nothing was run")
-    started = time.perf_counter()
-    found = _design(document, progress) if design is None else _read_design(design, document)
-    designed = time.perf_counter()
+    start_time = time.perf_counter()
+    table_design = _design(document, progress) if design is None else _read_design(design, document)
+    design_time = time.perf_counter()
     with Embedded() as engine:
-        answers = tuple(prove_patterns(SampleTable.create(document.workload, found, engine, PROOF_TIME)))
-    took = time.perf_counter() - designed
-    return Demonstration(document, found, answers, bill(document.workload, found), designed - started, took)
+        answers = tuple(prove_patterns(SampleTable.create(document.workload, table_design, engine, PROOF_TIME)))
+    run_seconds = time.perf_counter() - design_time
+    return Demonstration(
+        document, table_design, answers, bill(document.workload, table_design), design_time - start_time, run_seconds
+    )
 
 
 def _design(document: Document, progress: Progress) -> Design:

@@ -17,7 +17,7 @@ from prejoin.pipeline.errors import InputError, InvalidArgumentError, PipelineEr
 from prejoin.pipeline.output_files import check_outputs, write_file
 from prejoin.pipeline.summary import contents
 from prejoin.workload.codes import DATA, UNREADABLE
-from prejoin.workload.document.read_document import MOST_CHARACTERS
+from prejoin.workload.document.sections import MOST_CHARACTERS
 from prejoin.workload.document.write_document import UnwritableError
 from prejoin.workload.files import Form, form_of, read_file, read_text, write_text
 from prejoin.workload.model import Workload
@@ -101,9 +101,9 @@ def read_document(path: str | os.PathLike[str], form: Form | None = None) -> Doc
 
 def parse_document(data: bytes, form: Form = "md", file: str = "-") -> Document:
     """A document from bytes, such as those of standard input (`-`)."""
-    name, most = "standard input" if file == "-" else file, 4 * MOST_CHARACTERS
-    if len(data) > most:
-        return _unreadable(file, f"{name} is larger than {most:,} bytes", "see `prejoin explain PJ100`")
+    name, maximum_bytes = "standard input" if file == "-" else file, 4 * MOST_CHARACTERS
+    if len(data) > maximum_bytes:
+        return _unreadable(file, f"{name} is larger than {maximum_bytes:,} bytes", "see `prejoin explain PJ100`")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as problem:
@@ -172,20 +172,20 @@ def refuse_to_overwrite(path: Path) -> None:
         raise InvalidArgumentError(codes.MISUSED, f"{path} is a folder", "name a file in it", str(path))
     if path.exists() or path.is_symlink():
         fix = "give another path, or replace it with `--force`"
-        raise RefusedError(codes.WOULD_OVERWRITE, f"{path} already exists: {_described(path)}", fix, str(path))
+        raise RefusedError(codes.WOULD_OVERWRITE, f"{path} already exists: {_path_text(path)}", fix, str(path))
 
 
-def _described(path: Path) -> str:
+def _path_text(path: Path) -> str:
     try:
         status = path.stat()
     except OSError:
         return "a broken link"
     if not path.is_file():
         return "not a regular file"
-    changed = datetime.fromtimestamp(status.st_mtime).strftime("%Y-%m-%d %H:%M")
+    change_time = datetime.fromtimestamp(status.st_mtime).strftime("%Y-%m-%d %H:%M")
     workload = read_document(path).workload if form_of(path) else Workload()
-    what = f"“{workload.title}”, {contents(workload)}; " if workload != Workload() else ""
-    return f"{what}{status.st_size:,} bytes, changed {changed}"
+    contents_text = f"“{workload.title}”, {contents(workload)}; " if workload != Workload() else ""
+    return f"{contents_text}{status.st_size:,} bytes, changed {change_time}"
 
 
 def write(path: Path, text: str) -> None:

@@ -59,6 +59,13 @@ class RefusedError(PipelineError):
     """The step would overwrite or change something that is not prejoin's."""
 
 
+class ChangedByHandError(RefusedError):
+    """The step would overwrite what somebody changed in a generated file."""
+
+    def __init__(self, source: Source) -> None:
+        self._fill((source,), "nothing was written")
+
+
 class GeneratedCodeError(PipelineError):
     """prejoin generated a file that does not compile: a bug in prejoin."""
 

@@ -64,14 +64,14 @@ class InterviewSession:
         """Takes an answer and saves the document. Raises `Inexact`, with nothing changed, if it cannot be used."""
         after = answer(self.workload, text)
         try:
-            written = write_text(after, self.form)
+            new_text = write_text(after, self.form)
         except UnwritableError as problem:
             raise Inexact(str(problem), "word it without these") from None
         first = self.text is not None and self.answered == 0
         if first and lost_words(self.text or "", write_text(self.workload, self.form)):
             self.aside = save_original(self.path, self.text or "")
-        write(self.path, written)
-        self.workload, self.text = after, written
+        write(self.path, new_text)
+        self.workload, self.text = after, new_text
         self.answered += 1
 
     def result(self) -> dict[str, Any]:

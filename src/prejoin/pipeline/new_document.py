@@ -24,21 +24,21 @@ def extended(w: Workload, entities: Sequence[str], reads: Sequence[str], writes:
 
     Raises an `InvalidArgumentError` for a text that cannot be read or contradicts the others.
     """
-    had = has_errors(check(w))
-    made = tuple(_flag("--entity", text, read_entity) for text in entities)
-    whole = replace(w, entities=(*w.entities, *made))
-    questions = [_flag("--read", text, lambda t: read_question(t, whole)) for text in reads]
-    changes = [_flag("--write", text, lambda t: read_change(t, whole)) for text in writes]
-    stubs = obvious(whole, {e.name for e in made})
-    given = {(r.entities, r.inputs, r.result) for r in questions}
-    w = replace(whole, status=w.status or Status.DRAFT)
-    for read in (*(s for s in stubs.reads if (s.entities, s.inputs, s.result) not in given), *questions):
+    had_errors = has_errors(check(w))
+    new_entities = tuple(_flag("--entity", text, read_entity) for text in entities)
+    extended_workload = replace(w, entities=(*w.entities, *new_entities))
+    questions = [_flag("--read", text, lambda t: read_question(t, extended_workload)) for text in reads]
+    changes = [_flag("--write", text, lambda t: read_change(t, extended_workload)) for text in writes]
+    stubs = obvious(extended_workload, {e.name for e in new_entities})
+    asked_questions = {(r.entities, r.inputs, r.result) for r in questions}
+    w = replace(extended_workload, status=w.status or Status.DRAFT)
+    for read in (*(s for s in stubs.reads if (s.entities, s.inputs, s.result) not in asked_questions), *questions):
         w = add(w, "reads", read)
     for kind, patterns in (("writes", (*stubs.writes, *changes)), ("deletes", stubs.deletes)):
         for pattern in patterns:
             w = add(w, kind, pattern)
     problem = next((d for d in check(w) if d.severity is Severity.ERROR), None)
-    if problem and not had and (entities or reads or writes):
+    if problem and not had_errors and (entities or reads or writes):
         raise InvalidArgumentError(codes.FLAG, problem.message, problem.fix)
     return w
 

@@ -20,7 +20,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from prejoin.pipeline import codes
 from prejoin.pipeline.errors import PipelineError, RefusedError
 
-_ABANDONED = 60.0
+_SECONDS_UNTIL_ABANDONED = 60.0
 """Seconds after which a temporary file belongs to no running build."""
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
@@ -51,13 +51,13 @@ def check_outputs(folder: Path, paths: Iterable[PurePath]) -> None:
             except (FileNotFoundError, NotADirectoryError):
                 break
             except OSError as problem:
-                raise _failed(place, problem) from None
+                raise _write_error(place, problem) from None
             if stat.S_ISLNK(mode):
                 message = f"{place} is a symbolic link; outputs are not written through links"
-                raise _refused(place, message, "delete the link, or give a path without one")
+                raise _refusal(place, message, "delete the link, or give a path without one")
             if part == inside and not stat.S_ISREG(mode):
-                what = "a folder" if stat.S_ISDIR(mode) else "not a plain file"
-                raise _refused(place, f"{place} is {what}; a file would be written there", "move it away")
+                kind = "a folder" if stat.S_ISDIR(mode) else "not a plain file"
+                raise _refusal(place, f"{place} is {kind}; a file would be written there", "move it away")
 
 
 def write_file(folder: Path, path: PurePath, text: str) -> None:
@@ -66,11 +66,11 @@ def write_file(folder: Path, path: PurePath, text: str) -> None:
     inside = _inside(folder, path)
     place = folder / inside
     try:
-        with _opened(folder, inside.parent, make=True) as parent:
+        with _open_folder(folder, inside.parent, make=True) as parent:
             _delete_abandoned(parent, inside.name)
             _replace(parent, inside.name, text)
     except OSError as problem:
-        raise _failed(place, problem) from None
+        raise _write_error(place, problem) from None
 
 
 def delete_file(folder: Path, path: PurePath) -> None:
@@ -79,44 +79,50 @@ def delete_file(folder: Path, path: PurePath) -> None:
     inside = _inside(folder, path)
     place = folder / inside
     try:
-        with suppress(FileNotFoundError), _opened(folder, inside.parent) as parent:
+        with suppress(FileNotFoundError), _open_folder(folder, inside.parent) as parent:
             os.unlink(parent.name(inside.name), dir_fd=parent.handle)
     except OSError as problem:
         message = f"{place} cannot be deleted: {problem.strerror or problem}"
         raise PipelineError(codes.CANNOT_WRITE, message, "check that you may delete it", str(place)) from None
     with suppress(OSError):  # a folder that still holds something stays
         for above in inside.parents[:-1]:
-            with _opened(folder, above.parent) as parent:
+            with _open_folder(folder, above.parent) as parent:
                 os.rmdir(parent.name(above.name), dir_fd=parent.handle)
 
 
 def _inside(folder: Path, path: PurePath) -> PurePosixPath:
     """A path relative to the folder. A name from a document must not lead elsewhere."""
-    found = PurePosixPath(path.as_posix())
-    if path.is_absolute() or found.is_absolute() or ".." in found.parts or not found.name or "\0" in str(found):
+    relative = PurePosixPath(path.as_posix())
+    if (
+        path.is_absolute()
+        or relative.is_absolute()
+        or ".." in relative.parts
+        or not relative.name
+        or "\0" in str(relative)
+    ):
         message = f"the output {str(path)!r} does not lie below {folder}"
-        raise _refused(folder, message, "outputs have relative names without `..`: give another name")
-    return found
+        raise _refusal(folder, message, "outputs have relative names without `..`: give another name")
+    return relative
 
 
 @contextmanager
-def _opened(folder: Path, below: PurePosixPath, make: bool = False) -> Iterator[_Folder]:
+def _open_folder(folder: Path, below: PurePosixPath, make: bool = False) -> Iterator[_Folder]:
     """A folder below the output folder, open; no part of the way below the output folder is a link."""
-    found = _Folder(folder, os.open(folder, _FOLDER) if _RELATIVE else None)
+    opened_folder = _Folder(folder, os.open(folder, _FOLDER) if _RELATIVE else None)
     try:
         for part in below.parts:
-            name, above = found.name(part), found.handle
+            name, above = opened_folder.name(part), opened_folder.handle
             if make:
                 with suppress(FileExistsError):
                     os.mkdir(name, dir_fd=above)
-            found.path /= part
+            opened_folder.path /= part
             if above is not None:
-                found.handle = os.open(name, _FOLDER | _NO_FOLLOW, dir_fd=above)
+                opened_folder.handle = os.open(name, _FOLDER | _NO_FOLLOW, dir_fd=above)
                 os.close(above)
-        yield found
+        yield opened_folder
     finally:
-        if found.handle is not None:
-            os.close(found.handle)
+        if opened_folder.handle is not None:
+            os.close(opened_folder.handle)
 
 
 def _replace(parent: _Folder, name: str, text: str) -> None:
@@ -142,18 +148,18 @@ def _replace(parent: _Folder, name: str, text: str) -> None:
 def _delete_abandoned(parent: _Folder, name: str) -> None:
     """Deletes the temporary files that interrupted builds left beside a file."""
     ours = re.compile(re.escape(f".{name}.") + r"[a-z0-9_]{8}")
-    for found in os.listdir(parent.path if parent.handle is None else parent.handle):
-        if ours.fullmatch(found):
-            status = os.stat(parent.name(found), dir_fd=parent.handle, follow_symlinks=False)
-            if stat.S_ISREG(status.st_mode) and time.time() - status.st_mtime > _ABANDONED:
-                os.unlink(parent.name(found), dir_fd=parent.handle)
+    for entry in os.listdir(parent.path if parent.handle is None else parent.handle):
+        if ours.fullmatch(entry):
+            status = os.stat(parent.name(entry), dir_fd=parent.handle, follow_symlinks=False)
+            if stat.S_ISREG(status.st_mode) and time.time() - status.st_mtime > _SECONDS_UNTIL_ABANDONED:
+                os.unlink(parent.name(entry), dir_fd=parent.handle)
 
 
-def _refused(path: Path, message: str, fix: str) -> RefusedError:
+def _refusal(path: Path, message: str, fix: str) -> RefusedError:
     return RefusedError(codes.UNSAFE_OUTPUT, message, fix, str(path))
 
 
-def _failed(path: Path, problem: OSError) -> PipelineError:
-    what = problem.strerror or str(problem)
+def _write_error(path: Path, problem: OSError) -> PipelineError:
+    reason = problem.strerror or str(problem)
     fix = "check that the folder exists and that you may write there"
-    return PipelineError(codes.CANNOT_WRITE, f"{path} cannot be written: {what}", fix, str(path))
+    return PipelineError(codes.CANNOT_WRITE, f"{path} cannot be written: {reason}", fix, str(path))

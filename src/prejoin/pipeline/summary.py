@@ -32,19 +32,19 @@ def proven_summary(number: int, not_proven: Sequence[str]) -> str:
 
 def counts(diagnostics: Iterable[Diagnostic]) -> dict[str, int]:
     """How many errors, warnings and hints there are."""
-    found = [d.severity for d in diagnostics]
-    return {f"{severity.value}s": found.count(severity) for severity in Severity}
+    severities = [diagnostic.severity for diagnostic in diagnostics]
+    return {f"{severity.value}s": severities.count(severity) for severity in Severity}
 
 
 def tally(diagnostics: Iterable[Diagnostic]) -> str:
     """The same as a phrase: `1 error, 2 hints`; empty if there are none."""
-    return ", ".join(quantity(n, kind.removesuffix("s")) for kind, n in counts(diagnostics).items() if n)
+    return ", ".join(quantity(number, kind.removesuffix("s")) for kind, number in counts(diagnostics).items() if number)
 
 
 def contents(workload: Workload) -> str:
     """The contents of a document: `3 entities, 2 reads`."""
     parts = {"entity": workload.entities, "read": workload.reads, "write": workload.writes, "delete": workload.deletes}
-    return ", ".join(quantity(len(found), noun) for noun, found in parts.items() if found) or "nothing"
+    return ", ".join(quantity(len(elements), noun) for noun, elements in parts.items() if elements) or "nothing"
 
 
 def figures(workload: Workload) -> dict[str, Any]:
@@ -66,5 +66,5 @@ def duration(seconds: float) -> str:
     """
     if seconds < 60:
         return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+    minutes, seconds_left = divmod(round(seconds), 60)
+    return f"{minutes} min {seconds_left} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

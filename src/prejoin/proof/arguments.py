@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, assert_never
 
-from prejoin.proof.write_cases import WriteCase
-from prejoin.proof.write_model import Break, Slot
+from prejoin.cases.write_cases import WriteCase
 from prejoin.render.python.method import InputValue, KnownValue, Method, Option, Param, RecordValue
-from prejoin.workload.targets import NEW
 
 Record = Callable[[str, Mapping[str, Any]], Any]
 """Makes an object of an entity from values by the document's names."""
@@ -20,11 +18,17 @@ def read_arguments(method: Method, inputs: Mapping[str, Any], now: datetime) -> 
     arguments: dict[str, Any] = {}
     for param in method.params:
         match param.meaning:
-            case InputValue(name, end) if name in inputs:
-                value = inputs[name]
-                arguments[param.name] = value[0] if end == "low" else value[1] if end == "high" else value
-            case Option("now"):
-                arguments[param.name] = now
+            case InputValue(name, end):
+                if name in inputs:
+                    value = inputs[name]
+                    arguments[param.name] = value[0] if end == "low" else value[1] if end == "high" else value
+            case Option():
+                if param.meaning is Option.NOW:
+                    arguments[param.name] = now
+            case RecordValue() | KnownValue():
+                pass  # arguments of writes
+            case _:
+                assert_never(param.meaning)
     return arguments
 
 
@@ -46,32 +50,19 @@ def write_arguments(method: Method, case: WriteCase, record: Record) -> dict[str
 
 def _object(meaning: RecordValue, number: int, case: WriteCase, record: Record) -> Any:
     """The object or objects of the action that comes as this one among those of its kind."""
-    slots = [s for s in case.model.slots if s.entity.name == meaning.entity and not s.is_checked]
-    actions = list(enumerate(case.model.actions))
-    positions = [at for at, one in actions if one.entity == meaning.entity and one.many is meaning.many]
-    new = [at for at in positions if case.model.actions[at].verb in NEW]
-    chosen = (new or positions)[number]
-    objects = [record(meaning.entity, _values(slot, case)) for slot in slots if slot.place[0] == chosen]
+    slots = case.object_slots(meaning.entity, meaning.many, number)
+    objects = [record(meaning.entity, case.object_values(slot)) for slot in slots]
     return objects if meaning.many else objects[0]
-
-
-def _values(slot: Slot, case: WriteCase) -> Mapping[str, Any]:
-    """The values of an object that the caller gives: without optional ones that the document sets."""
-    if slot.record is None:
-        return slot.before or {}
-    if case.variation.kind is Break.AGREEMENT:
-        return slot.record
-    optional = {attribute.name for attribute in slot.entity.attributes if attribute.optional}
-    left_out = optional & {change.attribute for change in case.model.settled(slot)}
-    return {name: value for name, value in slot.record.items() if name not in left_out}
 
 
 def _argument(param: Param, case: WriteCase) -> Any:
     match param.meaning:
-        case Option("now"):
+        case Option.NOW:
             return case.sample.now
-        case Option("again"):
+        case Option.AGAIN:
             return case.variation.is_again or None
+        case Option.LIMIT | Option.AFTER | Option.TOKEN | RecordValue():
+            return None
         case KnownValue(entity, attribute, many, is_new_value):
             if is_new_value:
                 return case.new_value(entity, attribute)
@@ -80,4 +71,5 @@ def _argument(param: Param, case: WriteCase) -> Any:
             return values if many else values[0]
         case InputValue(name, _, _):
             return case.inputs.get(name)
-    return None
+        case _:
+            assert_never(param.meaning)

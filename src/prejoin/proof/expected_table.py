@@ -5,28 +5,44 @@ It is computed from the key templates of the design, independently of the client
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from decimal import Decimal, localcontext
+from itertools import product
 from typing import Any
 
+from prejoin.cases.data import Values
+from prejoin.cases.write_cases import WriteCase, WriteStep, has_same_unique_values
+from prejoin.constructs.construct import DeclaredConstruct, ExpectedItem, ExpectedPiece
+from prejoin.constructs.registry import (
+    added_constructs,
+    all_constructs,
+    constructs_of,
+    hiding_constructs,
+    initial_values,
+    is_hidden,
+)
 from prejoin.design.mapping.addressing import held
-from prejoin.design.mapping.facets import counter_templates, ending, history_key
 from prejoin.design.model import TABLE, Item
 from prejoin.keys import Facet, Natural, Template
-from prejoin.keys.guard import guard_key
-from prejoin.proof.data import Values
+from prejoin.keys.content import INLINE, OBJECT_SIZE, PART_SIZE
+from prejoin.keys.counter import counter_key
+from prejoin.patterns.large.content import DATA
+from prejoin.patterns.large.large import LargeValue, Place
 from prejoin.proof.sample_table import REFUSALS, SampleTable
 from prejoin.proof.table_content import Dump, Key, TableContent
-from prejoin.proof.write_cases import WriteCase, WriteStep
 from prejoin.protocol.limits import NUMBER_DIGITS
 from prejoin.protocol.values import canonical_item, equal
 from prejoin.table.codec.codec import Codec
 from prejoin.table.codec.values import Json
-from prejoin.workload.model import VERSION, Entity
+from prejoin.workload.model import Entity, Verb
+from prejoin.workload.tenants import has_tenant_folder
 
 _OWNER = "owner"
+_BYSTANDERS = 3
+"""The hidden items of each entity that hides some."""
 
 
 class ExpectedTable:
@@ -42,30 +58,95 @@ class ExpectedTable:
             for values in items:
                 self.items |= self.of(entity, values)
         self.items |= self._parts()
-        self._counters = [
-            (self._facets[counter.entity, "", TABLE], *counter_templates(sample.design, sample.entity(counter.entity)))
-            for counter in sample.design.counters
-        ]
+        self._counters = [self._counter_keys(counter.entity) for counter in sample.design.counters]
         self._numbers = [name for counter in sample.design.counters for name in counter.attributes]
         self._shards: dict[Key, dict[Key, None]] = {}
         """The shards of counters, by the key of their item."""
         self._suspects: dict[Key, None] = dict.fromkeys(self.items)
         """The keys that may differ: expected otherwise than at the last comparison, or different then."""
+        self._wrong_objects = ""
+        """What is wrong with the objects of contents in a store."""
+        self._hide_bystanders()
+
+    def _counter_keys(self, entity: str) -> tuple[Facet, Template, Template]:
+        """The key of an entity, and that of the shards of its counter."""
+        own, base = self._sample.design.item(entity), self._facets[entity, "", TABLE]
+        assert own is not None
+        assert isinstance(base.pk, Template)
+        assert isinstance(base.sk, Template)
+        types, separator = self._sample.entity(entity).types, self._sample.design.separator
+        return (base, *counter_key(own.tag, base.pk, base.sk, types, separator))
 
     def of(self, entity: str, values: Values) -> Dump:
         """The items of the table for one item of the data: itself, its copies and its guards."""
-        return {self._content.key(item): item for item in self._stored(entity, values)}
+        return {self._content.key(item): item for item in self._stored_items(entity, values)}
 
     def _parts(self) -> Dump:
-        """The parts of large contents that were stored with the data. No pattern writes or deletes one."""
+        """The parts of large contents that were stored with the data. No pattern deletes one."""
         sample, fields = self._sample, self._sample.package.fields
         tags = {
-            f"{own.tag} part {fields[one.entity][one.attribute]}"
-            for one in sample.contents
-            if (own := sample.design.item(one.entity))
+            f"{own.tag} part {fields[content.entity][content.attribute]}"
+            for content in sample.contents
+            if (own := sample.design.item(content.entity))
         }
-        stored = self._content.scan() if tags else {}
-        return {key: item for key, item in stored.items() if self._entity_name(item) in tags}
+        stored_items = self._content.scan() if tags else {}
+        return {key: item for key, item in stored_items.items() if self._entity_name(item) in tags}
+
+    def store_contents(self, step: WriteStep) -> list[Json]:
+        """Lets an item that was written refer to its large contents, and expects their parts, which it gives.
+
+        The id of an upload is made up by the client, and read from the table.
+        """
+        if step.after is None:
+            return []
+        sample = self._sample
+        parts: list[Json] = []
+        for bound in added_constructs(step.entity, sample.design):
+            name = bound.item_name.content
+            value = step.after.get(name)
+            if not isinstance(value, LargeValue) or value.data is None or len(value.data) <= INLINE:
+                continue
+            upload = self._upload_of(step.entity, step.after, name)
+            place: Place = "parts"
+            if folder := bound.folder(sample.design):
+                place = "tenant" if has_tenant_folder(sample.workload, step.entity) else "objects"
+                self._wrong_objects = self._wrong_objects or self._object_difference(folder, upload, value.data)
+            size = OBJECT_SIZE if folder else PART_SIZE
+            reference = LargeValue(place, value.size, value.sha256, upload, size)
+            step.after[name] = reference
+            if name in step.changed.sets:
+                step.changed.sets[name] = reference
+            pieces = bound.kept_pieces(upload, value.data, sample.design)
+            parts += [self._part(step.entity, step.after, piece) for piece in pieces]
+        stored_parts = {self._content.key(part): part for part in parts}
+        self.items |= stored_parts
+        self._suspects |= dict.fromkeys(stored_parts)
+        return parts
+
+    def _upload_of(self, entity: Entity, values: Values, attribute: str) -> str:
+        """The id of the upload that an item in the table refers to; empty if it refers to none."""
+        sample = self._sample
+        key = sample.package.named(entity.name, {name: values[name] for name in sample.base(entity)})
+        record = sample.unobserved.get(sample.package.classes[entity.name], consistent=True, **key)
+        content = getattr(record, sample.package.fields[entity.name][attribute], None)
+        return content.upload if isinstance(content, LargeValue) else ""
+
+    def _part(self, entity: Entity, values: Values, piece: ExpectedPiece) -> Json:
+        own = self._sample.design.item(entity.name)
+        assert own is not None  # the item was written
+        return {
+            **self._key_attributes(TABLE, piece.pk, piece.sk, {**values, **piece.fields}),
+            self._sample.design.type_attribute: {"S": f"{own.tag} {piece.tag}"},
+            _OWNER: {"M": self._keys(self._facets[entity.name, "", TABLE], values)},
+            DATA: {"B": base64.b64encode(piece.data).decode()},
+        }
+
+    def _object_difference(self, folder: str, upload: str, data: bytes) -> str:
+        """What is wrong with the object of a content, which is not larger than one object; empty if it is right."""
+        store = self._sample.package.store
+        names = list(store.keys(f"{self._sample.design.table}/{folder}"))
+        key = next((name for name in names if name.endswith(f"/{upload}/000000")), "")
+        return "" if store.get(key) == data else f"the object of the upload {upload} is not in the folder {folder}"
 
     def apply(self, step: WriteStep) -> None:
         """Records a step that was done, in the data and in the expected content."""
@@ -73,8 +154,12 @@ class ExpectedTable:
         if step.before is not None:
             items[:] = [item for item in items if item is not step.before]
         if step.after is not None:
-            items.append(step.after)
+            self._sample.hidden.pop(self._own_key(step.entity, step.after), None)
             self._sample.generator.reserve(step.entity, step.after)
+            if is_hidden(step.entity, step.after, self._sample.now):
+                self._sample.hidden[self._own_key(step.entity, step.after)] = step.entity, step.after
+            else:
+                items.append(step.after)
         self._replace(step.entity.name, step.before, step.after)
 
     def prepare(self, case: WriteCase) -> None:
@@ -85,17 +170,103 @@ class ExpectedTable:
         for entity, item in case.missing:
             self.insert(entity, item)
         case.missing.clear()
+        for step in case.steps:
+            # An update of an item that does not exist is refused: it creates nothing that a hidden item could prevent.
+            is_created = step.before is None and step.action.verb is not Verb.UPDATE
+            if is_created and step.after is not None:
+                self._purge(step.entity, step.after)
+                self._forget_versions(step.entity, step.after)
 
     def insert(self, entity: Entity, item: Values) -> None:
         """Writes an item of the data; the only one of its entity may replace another."""
         sample = self._sample
+        self._purge(entity, item)
+        self._forget_versions(entity, item)
         if entity.singleton:
             # As it is to be stored: a put of the client would count a version.
-            for stored in self.of(entity.name, item).values():
-                sample.unobserved.call("PutItem", {"Item": stored})
+            for stored_item in self.of(entity.name, item).values():
+                sample.unobserved.call("PutItem", {"Item": stored_item})
         else:
             sample.unobserved.insert(sample.package.record(entity.name, item))
         self._replace(entity.name, None, item)
+
+    def hide(self, bound: DeclaredConstruct, item: Values) -> Values:
+        """Hides an item of the data, as a construct of its entity does, and returns its values then."""
+        entity = bound.entity
+        hidden_values = dict(bound.hidden(item, self._sample.now))
+        items = self._sample.items[entity.name]
+        items[:] = [other for other in items if other is not item]
+        for key, stored_item in self.of(entity.name, item).items():
+            self._sample.unobserved.call("DeleteItem", {"Key": self._content.key_of(stored_item)})
+            self.items.pop(key, None)
+            self._suspects[key] = None
+        for key, stored_item in self.of(entity.name, hidden_values).items():
+            self._sample.unobserved.call("PutItem", {"Item": stored_item})
+            self.items[key] = stored_item
+            self._suspects[key] = None
+        self._sample.hidden[self._own_key(entity, item)] = entity, hidden_values
+        return hidden_values
+
+    def _hide_bystanders(self) -> None:
+        """Adds hidden items beside the data, so that each read has some that it must not return."""
+        sample = self._sample
+        for entity in sample.workload.entities:
+            examples = list(sample.items.get(entity.name, ())[:_BYSTANDERS]) if not entity.singleton else []
+            for bound, item in product(hiding_constructs(entity), examples):
+                unlike = {a.name for a in entity.attributes if a.id or a.unique}.union(*entity.unique)
+                copied_values = {name: value for name, value in item.items() if name not in unlike}
+                tenant = sample.workload.tenant
+                if tenant and tenant.attribute in item:
+                    copied_values[tenant.attribute] = item[tenant.attribute]
+                other = sample.generator.another(entity, copied_values)
+                if other is not None and not self.items.keys() & self.of(entity.name, other).keys():
+                    sample.generator.reserve(entity, other)
+                    self.items |= self.of(entity.name, other)
+                    self.hide(bound, other)
+
+    def _own_key(self, entity: Entity, values: Values) -> Key:
+        """The key of the entity's own item."""
+        facet = self._facets[entity.name, "", TABLE]
+        # An attribute that is a key is stored as itself.
+        base_values = {name: values[name] for name in self._sample.base(entity) if values.get(name) is not None}
+        attributes = self._codec(entity.name).encode_values(self._sample.package.named(entity.name, base_values))
+        return self._content.key({**attributes, **self._keys(facet, values)})
+
+    def _purge(self, entity: Entity, item: Values) -> None:
+        """Deletes the hidden items that have the key of another, which is to be written, or its unique values."""
+        hidden_items = self._sample.hidden
+        if not hidden_items:
+            return
+        owners = {self._own_key(entity, item): None}
+        for key, (other, values) in hidden_items.items():
+            if other is entity and has_same_unique_values(entity, values, item):
+                owners[key] = None
+        for owner in owners:
+            if owner in hidden_items:
+                self._delete_hidden(*hidden_items.pop(owner))
+
+    def _delete_hidden(self, entity: Entity, item: Values) -> None:
+        for key, stored_item in self.of(entity.name, item).items():
+            self._sample.unobserved.call("DeleteItem", {"Key": self._content.key_of(stored_item)})
+            self.items.pop(key, None)
+            self._suspects[key] = None
+
+    def _forget_versions(self, entity: Entity, item: Values) -> None:
+        """Deletes the earlier versions of an item that had the key of another, which is to be written.
+
+        With few ids, as of an enum, a case takes the id of an item that another case has deleted. The client counts on
+        from the versions of that one, and the expected content begins with the first.
+        """
+        if entity.singleton:
+            return  # it stays from case to case
+        versions, _ = self.beside(entity.name, {**initial_values(entity), **item})
+        type_attribute = self._sample.design.type_attribute
+        for (partition, *_), version in versions.items():
+            for key, stored_item in list(self.items.items()):
+                if key[0] == partition and stored_item[type_attribute] == version[type_attribute]:
+                    self._sample.unobserved.call("DeleteItem", {"Key": self._content.key_of(stored_item)})
+                    del self.items[key]
+                    self._suspects[key] = None
 
     def restore(self) -> None:
         """Makes table and data agree again after a pattern that failed, so that no other pattern fails because of it.
@@ -106,7 +277,7 @@ class ExpectedTable:
         with suppress(*REFUSALS, ValueError, LookupError):  # of code or a transport that the proof has refuted anyway
             for name, items in self._sample.items.items():
                 for values in list(items):
-                    if any(self.items.get(key) != stored for key, stored in self.of(name, values).items()):
+                    if any(self.items.get(key) != stored_item for key, stored_item in self.of(name, values).items()):
                         self._write_anew(self._sample.entity(name), values)
             self.difference()
             for key in list(self._suspects):
@@ -115,8 +286,8 @@ class ExpectedTable:
     def _restore_item(self, key: Key) -> None:
         """Writes the expected item, in which the numbers of its shards are, or deletes what is there instead."""
         client = self._sample.unobserved
-        for stored in (key, *self._shards.get(key, ())):
-            if (item := self._content.items.get(stored)) is not None:
+        for stored_key in (key, *self._shards.get(key, ())):
+            if (item := self._content.items.get(stored_key)) is not None:
                 client.call("DeleteItem", {"Key": self._content.key_of(item)})
         if (item := self.items.get(key)) is not None:
             client.call("PutItem", {"Item": item})
@@ -127,10 +298,14 @@ class ExpectedTable:
             self.insert(entity, item)
         except REFUSALS:
             items = self._sample.items[entity.name]
-            items[:] = [one for one in items if one is not item]
+            items[:] = [kept_item for kept_item in items if kept_item is not item]
 
     def _delete(self, entity: Entity, item: Values) -> None:
         sample = self._sample
+        if hiding := hiding_constructs(entity):
+            self.hide(hiding[0], item)  # its delete would hide it, too
+            self._purge(entity, item)
+            return
         key = sample.package.named(entity.name, {name: item.get(name) for name in sample.base(entity)})
         sample.unobserved.delete(sample.package.classes[entity.name], read=True, **key)
         self._replace(entity.name, item, None)
@@ -141,34 +316,45 @@ class ExpectedTable:
         for key in old:
             self.items.pop(key, None)
         self.items |= new
-        kept, dropped = self.versions(entity, before)
-        self.items |= kept
-        for key in dropped:
+        kept_items, dropped_keys = self.beside(entity, before, after)
+        self.items |= kept_items
+        for key in dropped_keys:
             self.items.pop(key, None)
-        self._suspects |= dict.fromkeys((*old, *new, *kept, *dropped))
+        self._suspects |= dict.fromkeys((*old, *new, *kept_items, *dropped_keys))
 
-    def versions(self, entity: str, before: Values | None) -> tuple[Dump, list[Key]]:
-        """The history after an item is replaced: the version that is added, and the key of one that is deleted."""
-        described = self._sample.entity(entity)
-        history = described.history
-        if history is None or before is None:
-            return {}, []
-        design = self._sample.design
-        types = described.types
-        pk, sk = (Template.of(text, types, design.separator) for text in history_key(design, described))
-        own = design.item(entity)
+    def beside(self, entity: str, before: Values | None, after: Values | None = None) -> tuple[Dump, list[Key]]:
+        """What constructs keep beside the data after an item is replaced, and the keys of what they delete."""
+        kept_items: Dump = {}
+        dropped_keys: list[Key] = []
+        if before is None:
+            return kept_items, dropped_keys
+        for bound in constructs_of(self._sample.entity(entity)):
+            change = bound.expected(before, after, self._sample.design)
+            for item in change.kept:
+                stored_item = self._kept_item(bound.entity, item)
+                kept_items[self._content.key(stored_item)] = stored_item
+            dropped_keys += [self._content.key(self._key_of(bound.entity, item)) for item in change.dropped]
+        return kept_items, dropped_keys
+
+    def _kept_item(self, entity: Entity, kept_item: ExpectedItem) -> Json:
+        sample, own = self._sample, self._sample.design.item(entity.name)
         assert own is not None  # the item was written
         item: Json = {
-            "object": {"M": self._codec(entity).encode_values(self._sample.package.named(entity, before))},
-            design.type_attribute: {"S": f"{own.tag} history"},
-            **self._written(TABLE, pk, sk, before),
+            "object": {
+                "M": self._codec(entity.name).encode_values(sample.package.named(entity.name, kept_item.values))
+            },
+            sample.design.type_attribute: {"S": f"{own.tag} {kept_item.tag}"},
+            **self._key_of(entity, kept_item),
         }
-        if history.seconds is not None:
-            end = self._sample.now + timedelta(seconds=history.seconds)
-            item[design.ttl_attribute] = {"N": str(int(end.timestamp()))}
-        last = before[VERSION] - (history.versions or before[VERSION])
-        dropped = [self._content.key(self._written(TABLE, pk, sk, {**before, VERSION: last}))] if last > 0 else []
-        return {self._content.key(item): item}, dropped
+        if kept_item.ends is not None:
+            end = sample.now + timedelta(seconds=kept_item.ends)
+            item[sample.design.ttl_attribute] = {"N": str(int(end.timestamp()))}
+        return item
+
+    def _key_of(self, entity: Entity, kept_item: ExpectedItem) -> Json:
+        separator = self._sample.design.separator
+        pk, sk = (Template.of(text, entity.types, separator) for text in (kept_item.pk, kept_item.sk))
+        return self._key_attributes(TABLE, pk, sk, kept_item.values)
 
     def difference(self) -> str:
         """How the table differs from its expected content; empty if it does not.
@@ -176,28 +362,33 @@ class ExpectedTable:
         Only what may differ is compared: what a write has changed in the table, what it should have changed, and what
         was different before.
         """
+        if wrong := self._wrong_objects:
+            self._wrong_objects = ""
+            return wrong
         self._suspects |= dict.fromkeys(map(self._owner, self._content.refresh()))
         self._suspects = {key: None for key in self._suspects if not self._agrees(key)}
         for key in self._suspects:
             if (item := self.items.get(key)) is not None:
-                found = self._found(key)
-                wrong = "is not there" if found is None else f"is {found} instead of {item}"
+                table_item = self._item_in_table(key)
+                wrong = "is not there" if table_item is None else f"is {table_item} instead of {item}"
                 return f"{self._entity_name(item)} {_key_text(key)} {wrong}"
         strange = next(iter(self._suspects), None)
         if strange is None:
             return ""
-        return f"{self._entity_name(self._found(strange) or {})} {_key_text(strange)} should not be there"
+        return f"{self._entity_name(self._item_in_table(strange) or {})} {_key_text(strange)} should not be there"
 
     def missed_changes(self) -> str:
         """An item that has changed without the engine telling it; empty if there is none."""
         self._content.refresh()
-        followed, there = self._content.items, self._content.scan()
-        unlike = next((key for key in followed | there if followed.get(key) != there.get(key)), None)
+        followed_items, scanned_items = self._content.items, self._content.scan()
+        unlike = next(
+            (key for key in followed_items | scanned_items if followed_items.get(key) != scanned_items.get(key)), None
+        )
         return "" if unlike is None else f"{_key_text(unlike)} was changed, and the engine's stream does not tell it"
 
     def _agrees(self, key: Key) -> bool:
-        item, found = self.items.get(key), self._found(key)
-        return item == found or (item is not None and found is not None and _same(item, found))
+        item, table_item = self.items.get(key), self._item_in_table(key)
+        return item == table_item or (item is not None and table_item is not None and _is_same_item(item, table_item))
 
     def _owner(self, key: Key) -> Key:
         """The key itself; of a shard of a counter, that of its item."""
@@ -209,86 +400,84 @@ class ExpectedTable:
                 return owner
         return key
 
-    def _found(self, key: Key) -> Json | None:
+    def _item_in_table(self, key: Key) -> Json | None:
         """The item in the table, with the numbers of its shards added to its own."""
         items = self._content.items
-        found, shards = items.get(key), [items[one] for one in self._shards.get(key, ()) if one in items]
-        if found is None or not shards:
-            return found or next(iter(shards), None)
+        own_item = items.get(key)
+        shards = [items[shard_key] for shard_key in self._shards.get(key, ()) if shard_key in items]
+        if own_item is None or not shards:
+            return own_item or next(iter(shards), None)
         with localcontext() as context:
             context.prec = 2 * NUMBER_DIGITS  # exact for numbers of DynamoDB
-            sums = {
-                name: {"N": f"{sum(Decimal(one[name]['N']) for one in (found, *shards) if name in one):f}"}
-                for name in self._numbers
-                if any(name in one for one in shards)
-            }
-        return {**found, **sums}
+            sums: Json = {}
+            for name in self._numbers:
+                if any(name in shard for shard in shards):
+                    total = sum(Decimal(item[name]["N"]) for item in (own_item, *shards) if name in item)
+                    sums[name] = {"N": f"{total:f}"}
+        return {**own_item, **sums}
 
     def _entity_name(self, item: Json) -> str:
         return str(item.get(self._sample.design.type_attribute, {}).get("S", "an item"))
 
-    def _stored(self, entity: str, values: Values) -> Iterator[Json]:
+    def _stored_items(self, entity: str, values: Values) -> Iterator[Json]:
         sample, design = self._sample, self._sample.design
-        described = sample.entity(entity)
+        entity_definition = sample.entity(entity)
         own = design.item(entity)
         if own is None:
             return
-        yield self._item(own, own.tag, values, {a.name for a in described.attributes})
+        yield self._item(own, own.tag, values, {a.name for a in entity_definition.attributes})
         for copy in (i for i in design.items if i.entity == entity and i.copy):
             if self._facets[entity, copy.copy, TABLE].has(values):
-                yield self._item(copy, copy.tag, values, held(copy, design, described))
-        for guard in (g for g in design.guards if g.entity == entity):
-            if all(values.get(name) is not None for name in guard.attributes):
-                types = described.types
-                sorted_ = bool(design.slots[0].sk)
-                pk, sk = guard_key(own.tag, guard.attributes, types, design.separator, sorted_)
-                base = self._keys(self._facets[entity, "", TABLE], values)
-                label = ", ".join(guard.attributes)
-                keys = self._written(TABLE, pk, sk, values)
-                tag = {"S": f"{own.tag} unique {label}"}
-                ends = {n: values[n] for n in [ending(design, described)] if values.get(n) is not None}
-                until = self._codec(entity).encode_values(sample.package.named(entity, ends))
-                yield {_OWNER: {"M": base}, **until, **keys, design.type_attribute: tag}
+                yield self._item(copy, copy.tag, values, held(copy, design, entity_definition))
+        for bound in all_constructs(entity_definition, design):
+            for companion in bound.companions(values, design):
+                owner = {"M": self._keys(self._facets[entity, "", TABLE], values)}
+                stored_values = {name: values[name] for name in companion.stored if values.get(name) is not None}
+                attributes = self._codec(entity).encode_values(sample.package.named(entity, stored_values))
+                keys = self._key_attributes(TABLE, companion.pk, companion.sk, values)
+                yield {_OWNER: owner, **attributes, **keys, design.type_attribute: {"S": f"{own.tag} {companion.tag}"}}
 
     def _item(self, item: Item, tag: str, values: Values, holds: Collection[str]) -> Json:
         sample = self._sample
-        kept = {name: value for name, value in values.items() if name in holds}
-        found = {
-            **self._codec(item.entity).encode_values(sample.package.named(item.entity, kept)),
+        held_values = {name: value for name, value in values.items() if name in holds}
+        item_attributes = {
+            **self._codec(item.entity).encode_values(sample.package.named(item.entity, held_values)),
             sample.design.type_attribute: {"S": tag},
         }
         for facet in item.facets:
             keys = self._facets[item.entity, item.copy, facet.slot]
             if keys.has(values):
-                found |= self._keys(keys, values)
-        return found
+                item_attributes |= self._keys(keys, values)
+        return item_attributes
 
     def _codec(self, entity: str) -> Codec[Any]:
         return self._sample.package.schema.entity(self._sample.package.classes[entity]).codec
 
     def _keys(self, facet: Facet, values: Values) -> Json:
-        return self._written(facet.slot, facet.pk, facet.sk, values)
+        return self._key_attributes(facet.slot, facet.pk, facet.sk, values)
 
-    def _written(
+    def _key_attributes(
         self, name: str, pk: Template | Natural, sk: Template | Natural | None, values: Mapping[str, Any]
     ) -> Json:
         slot = self._sample.design.slot(name)
         assert slot is not None  # the facet is in it
-        found: Json = {}
+        key_attributes: Json = {}
         for form, attributes in ((pk, slot.pk), (sk, slot.sk)):
             if isinstance(form, Template):
-                found[attributes[0].name] = {"S": form.build({name: values.get(name) for name in form.attributes})}
+                key_attributes[attributes[0].name] = {
+                    "S": form.build({name: values.get(name) for name in form.attributes})
+                }
             elif form is not None:
-                written = form.writer(values)
-                parts = written if isinstance(written, tuple) else (written,)
+                key_value = form.writer(values)
+                parts = key_value if isinstance(key_value, tuple) else (key_value,)
                 for attribute, part in zip(attributes, parts, strict=True):
                     if attribute.name not in values:
-                        found[attribute.name] = {attribute.type: part if attribute.type == "S" else str(part)}
-        return found
+                        key_attributes[attribute.name] = {attribute.type: part if attribute.type == "S" else str(part)}
+        return key_attributes
 
 
-def _same(one: Json, other: Json) -> bool:
-    return equal({"M": canonical_item(one)}, {"M": canonical_item(other)})
+def _is_same_item(item: Json, other_item: Json) -> bool:
+    return equal({"M": canonical_item(item)}, {"M": canonical_item(other_item)})
 
 
 def _key_text(key: Key) -> str:

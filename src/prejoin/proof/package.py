@@ -13,13 +13,17 @@ from itertools import count
 from types import ModuleType
 from typing import Any
 
+from msgspec.structs import replace
+
 from prejoin.design.model import Design
+from prejoin.keys import TemplateError
 from prejoin.patterns.large.stores import MemoryStore, ObjectStore
 from prejoin.render.python.method import Method
 from prejoin.render.python.package import Options, RenderedPackage, render_package
 from prejoin.render.python.repository import OF_TENANT
 from prejoin.table.client.async_client import AsyncClient
 from prejoin.table.client.client import Client
+from prejoin.table.errors import SchemaError
 from prejoin.table.schema.schema import Schema
 from prejoin.workload.model import Workload
 from prejoin.workload.tenants import is_scoped
@@ -30,13 +34,14 @@ _numbers = count(1)
 class LoadedPackage:
     """The entities, the schema and the repositories of a generated package."""
 
-    def __init__(self, rendered: RenderedPackage, workload: Workload) -> None:
-        self.rendered = rendered
+    def __init__(self, rendered_package: RenderedPackage, workload: Workload) -> None:
+        self.rendered = rendered_package
         self._workload = workload
-        modules = _load(rendered)
-        title = rendered.names.title
+        self.store = MemoryStore()
+        modules = _load(rendered_package, self.store)
+        title = rendered_package.names.title
         self.schema: Schema = modules["schema"].SCHEMA
-        """Where contents are in a store, it is one in memory."""
+        """Where contents are in a store, it is `store`."""
         self._schema_with: Callable[[ObjectStore], Schema] | None = getattr(modules["schema"], "schema", None)
         self.repository: type[Any] = getattr(modules["repository"], f"{title}Repository")
         self.async_repository: type[Any] | None = None
@@ -44,11 +49,11 @@ class LoadedPackage:
             self.async_repository = getattr(modules["async_repository"], f"Async{title}Repository")
         entities = modules["entities"]
         self.classes: Mapping[str, type[Any]] = {
-            entity: getattr(entities, cls) for entity, cls in rendered.names.classes.items()
+            entity: getattr(entities, cls) for entity, cls in rendered_package.names.classes.items()
         }
         """The class of each entity."""
         self._entities = {cls: entity for entity, cls in self.classes.items()}
-        self._entities |= {getattr(entities, view.name): view.entity for view in rendered.views}
+        self._entities |= {getattr(entities, view.name): view.entity for view in rendered_package.views}
 
     def schema_with(self, store: ObjectStore) -> Schema:
         """The schema with another store."""
@@ -90,8 +95,8 @@ class LoadedPackage:
     def values(self, record: Any) -> tuple[str, dict[str, Any]]:
         """The entity of an object and its values by the document's names; what is None is left out."""
         entity = self._entities[type(record)]
-        found = {name: getattr(record, field, None) for name, field in self.fields[entity].items()}
-        return entity, {name: value for name, value in found.items() if value is not None}
+        values = {name: getattr(record, field, None) for name, field in self.fields[entity].items()}
+        return entity, {name: value for name, value in values.items() if value is not None}
 
     def holds(self, record: Any) -> frozenset[str]:
         """The attributes that the class of an object has: all of its entity, or those of a view."""
@@ -106,32 +111,42 @@ def load_package(
     clock: Callable[[], datetime] | None = None,
 ) -> LoadedPackage:
     """Renders the package of a design and loads it. With a clock, items expire by that."""
-    found = LoadedPackage(render_package(workload, design, options), workload)
+    package = LoadedPackage(render_package(workload, design, options), workload)
     if clock is not None:
-        for entity in found.schema.entities:
+        for entity in package.schema.entities:
             for pattern in entity.patterns:
                 if hasattr(pattern, "clock"):
                     # A generated schema has no parameter for the clock, and bound patterns are frozen.
                     object.__setattr__(pattern, "clock", clock)
-    return found
+    return package
 
 
-def _load(rendered: RenderedPackage) -> dict[str, ModuleType]:
+def refused_schema(workload: Workload, design: Design) -> str:
+    """Why the client refuses the schema of a design; empty if it accepts it. The patterns do not matter."""
+    entities = replace(workload, reads=(), writes=(), deletes=())
+    try:
+        load_package(entities, replace(design, operations=()), Options(asynchronous=False))
+    except (SchemaError, TemplateError) as error:
+        return str(error)
+    return ""
+
+
+def _load(rendered_package: RenderedPackage, store: ObjectStore) -> dict[str, ModuleType]:
     """Loads the modules. `entities` stays in `sys.modules` while the schema, which resolves type hints, is used."""
     package = f"_prejoin_generated_{next(_numbers)}"
-    names = {module: f"{package}.{module}" for module in rendered.modules}
+    names = {module: f"{package}.{module}" for module in rendered_package.modules}
     sys.modules[package] = ModuleType(package)
     sys.modules[package].__path__ = []
     try:
-        for module, source in rendered.modules.items():
-            sys.modules[names[module]] = loaded = ModuleType(names[module])
-            loaded.__package__ = package
-            exec(compile(source, f"<{names[module]}>", "exec", dont_inherit=True), vars(loaded))  # noqa: S102 - ours
-        found = {module: sys.modules[name] for module, name in names.items()}
-        if rendered.stores:
-            vars(found["schema"])["SCHEMA"] = found["schema"].schema(MemoryStore())
-        weakref.finalize(found["schema"].SCHEMA, sys.modules.pop, names.pop("entities"), None)
+        for module, source in rendered_package.modules.items():
+            sys.modules[names[module]] = module_object = ModuleType(names[module])
+            module_object.__package__ = package
+            exec(compile(source, f"<{names[module]}>", "exec", dont_inherit=True), vars(module_object))  # noqa: S102 - ours
+        modules = {module: sys.modules[name] for module, name in names.items()}
+        if rendered_package.stores:
+            vars(modules["schema"])["SCHEMA"] = modules["schema"].schema(store)
+        weakref.finalize(modules["schema"].SCHEMA, sys.modules.pop, names.pop("entities"), None)
     finally:
         for name in (package, *names.values()):
             sys.modules.pop(name, None)
-    return found
+    return modules

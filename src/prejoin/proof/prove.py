@@ -10,10 +10,12 @@ from prejoin.design.model import Design
 from prejoin.keys import TemplateError
 from prejoin.patterns.integrity.audit import audit
 from prejoin.proof.expected_table import ExpectedTable
+from prejoin.proof.histories import prove_histories
 from prejoin.proof.package import load_package
 from prejoin.proof.prove_contents import prove_contents
 from prejoin.proof.prove_reads import prove_read
 from prejoin.proof.prove_refreshes import prove_refreshes
+from prejoin.proof.prove_table import prove_table
 from prejoin.proof.prove_writes import prove_write
 from prejoin.proof.result import PatternProof, Proof
 from prejoin.proof.sample_table import SampleTable
@@ -45,8 +47,8 @@ def prove(
     The methods of both repositories are called. Every read is compared with a search through all the data. After every
     write the table is compared with its expected content; if the transport tells what has changed, as the embedded
     engine does, only what the write has changed or should have changed. Large contents are read back. At the end all
-    attributes that follow others are refreshed. `options` are those of the generated code. The result is the same for
-    the same `now` and seed, whatever the time is.
+    attributes that repeat those of others are refreshed. `options` are those of the generated code. The result is the
+    same for the same `now` and seed, whatever the time is.
 
     If no table can be created from the design, no pattern is proven.
     """
@@ -57,40 +59,46 @@ def prove(
         problem = f"no table can be made from the design: {error}"
         patterns = tuple(PatternProof(p.id, p.description, problem=problem) for p in workload.patterns)
         return Proof(patterns, blocked=problem)
-    expected = ExpectedTable(sample)
-    items = len(expected.items)
-    wrong = expected.difference() or prove_contents(sample)
+    expected_table = ExpectedTable(sample)
+    items = len(expected_table.items)
+    wrong = expected_table.difference() or prove_contents(sample)
     if wrong:
-        expected.restore()
+        expected_table.restore()
     proofs: list[PatternProof] = []
-    for one in prove_patterns(sample, expected):
-        proofs.append(one)
+    for proof in prove_patterns(sample, expected_table):
+        proofs.append(proof)
         progress(f"{len(proofs)} of {len(workload.patterns)} patterns")
-    refreshed = prove_refreshes(sample, expected)
-    missed = expected.missed_changes() if sample.followed else ""
-    findings = [*sample.unwritable, *filter(None, (wrong, refreshed, missed)), *map(str, audit(sample.unobserved))]
+    refresh_problem = prove_refreshes(sample, expected_table)
+    history_problem = prove_histories(sample, expected_table)
+    missed_change = expected_table.missed_changes() if sample.followed else ""
+    findings = [
+        *sample.unwritable,
+        *prove_table(sample),
+        *filter(None, (wrong, refresh_problem, history_problem, missed_change)),
+        *map(str, audit(sample.unobserved)),
+    ]
     return Proof(tuple(proofs), items, tuple(findings))
 
 
-def prove_patterns(sample: SampleTable, expected: ExpectedTable | None = None) -> Iterator[PatternProof]:
+def prove_patterns(sample: SampleTable, expected_table: ExpectedTable | None = None) -> Iterator[PatternProof]:
     """Proves the patterns one by one; reads first, because writes change the data.
 
     Each is proven by itself: the table and the data are restored after a write that failed.
     """
-    expected = expected or ExpectedTable(sample)
+    expected_table = expected_table or ExpectedTable(sample)
     for read in sample.workload.reads:
-        yield _unproven(sample, read) or _guarded(read, partial(prove_read, sample, read, expected))
+        yield _unproven(sample, read) or _prove_or_report(read, partial(prove_read, sample, read, expected_table))
     for write in (*sample.workload.writes, *sample.workload.deletes):
         if proof := _unproven(sample, write):
             yield proof
             continue
-        proof = _guarded(write, partial(prove_write, sample, write, expected))
+        proof = _prove_or_report(write, partial(prove_write, sample, write, expected_table))
         if not proof.right:
-            expected.restore()
+            expected_table.restore()
         yield proof
 
 
-def _guarded(pattern: Pattern, prove_pattern: Callable[[], PatternProof]) -> PatternProof:
+def _prove_or_report(pattern: Pattern, prove_pattern: Callable[[], PatternProof]) -> PatternProof:
     """The proof of a pattern. A bug in the proof itself leaves only this pattern unproven."""
     try:
         return prove_pattern()

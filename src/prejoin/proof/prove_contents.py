@@ -10,26 +10,26 @@ from prejoin.proof.sample_table import REFUSALS, SampleTable, StoredContent
 
 def prove_contents(sample: SampleTable) -> str:
     """Read the stored contents with both clients, and return the first difference; empty if there is none."""
-    for one in sample.contents:
-        name = f"{one.entity}.{one.attribute}"
-        end = len(one.data)
+    for content in sample.contents:
+        name = f"{content.entity}.{content.attribute}"
+        end = len(content.data)
         for start, asynchronous in ((0, False), (0, True), (end - end // 3, False), (end // 3, True)):
             try:
-                found = _read(sample, one, start, asynchronous=asynchronous)
+                data_read = _read(sample, content, start, asynchronous=asynchronous)
             except REFUSALS as error:
                 return f"the content of {name} cannot be read: {error}"
-            if found != one.data[start:]:
-                return f"the content of {name} is read as {len(found)} other bytes than were stored"
+            if data_read != content.data[start:]:
+                return f"the content of {name} is read as {len(data_read)} other bytes than were stored"
     return ""
 
 
-def _read(sample: SampleTable, one: StoredContent, start: int, *, asynchronous: bool) -> bytes:
-    cls, field = sample.package.classes[one.entity], sample.package.fields[one.entity][one.attribute]
+def _read(sample: SampleTable, content: StoredContent, start: int, *, asynchronous: bool) -> bytes:
+    cls, field = sample.package.classes[content.entity], sample.package.fields[content.entity][content.attribute]
     if not asynchronous:
-        return read_large(sample.client, sample.client.get(cls, consistent=True, **one.key), field, start)
+        return read_large(sample.client, sample.client.get(cls, consistent=True, **content.key), field, start)
 
     async def read() -> Any:
-        record = await sample.async_client.get(cls, consistent=True, **one.key)
+        record = await sample.async_client.get(cls, consistent=True, **content.key)
         return await read_large(sample.async_client, record, field, start)
 
     return bytes(sample.awaited(read()))

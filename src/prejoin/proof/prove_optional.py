@@ -6,38 +6,38 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from prejoin.cases.write_cases import WriteStep, build_case
+from prejoin.constructs.registry import maintained
 from prejoin.design.model import Operation
 from prejoin.proof.arguments import write_arguments
 from prejoin.proof.expected_table import ExpectedTable
 from prejoin.proof.sample_table import SampleTable
-from prejoin.proof.write_cases import WriteStep, build_case
 from prejoin.render.python.method import InputValue, Method
-from prejoin.table.update.changes import Changes
 from prejoin.workload.lookup import changes
-from prejoin.workload.model import VERSION, Write
+from prejoin.workload.model import Write
 from prejoin.workload.optional_inputs import is_optional, optional_changes, source_of
 
 
 def prove_optional(
-    sample: SampleTable, expected: ExpectedTable, write: Write, operation: Operation, method: Method
+    sample: SampleTable, expected_table: ExpectedTable, write: Write, operation: Operation, method: Method
 ) -> tuple[int, str]:
     """Calls a write with one of its optional inputs at a time, and with None; gives the calls, and what was wrong."""
     inputs = {param.meaning.input for param in method.params if param.default and isinstance(param.meaning, InputValue)}
     count = 0
-    for given, removed in _selections(sample, write, inputs):
+    for present_names, removed_names in _selections(sample, write, inputs):
         case = build_case(sample, write, operation)
-        expected.prepare(case)
-        steps = [_with_some(write, step, given, removed) for step in case.steps]
+        expected_table.prepare(case)
+        steps = [_with_some(write, step, present_names, removed_names) for step in case.steps]
         arguments = write_arguments(method, case, sample.package.record)
         for param in method.params:
             if isinstance(param.meaning, InputValue) and param.meaning.input in inputs:
-                if param.meaning.input in removed:
+                if param.meaning.input in removed_names:
                     arguments[param.name] = None
-                elif param.meaning.input not in given:
+                elif param.meaning.input not in present_names:
                     arguments.pop(param.name, None)
-        text = _call_text(given, removed)
+        text = _call_text(present_names, removed_names)
         sample.calls.clear()
-        if not given and not removed and all(_is_empty(step) for step in steps):
+        if not present_names and not removed_names and all(_is_empty(step) for step in steps):
             try:
                 sample.run(method, arguments, case.tenant)
             except ValueError as error:
@@ -48,8 +48,8 @@ def prove_optional(
         else:
             sample.run(method, arguments, case.tenant)
             for step in steps:
-                expected.apply(step)
-        if wrong := expected.difference():
+                expected_table.apply(step)
+        if wrong := expected_table.difference():
             return count, f"{text}: {wrong}"
         count += 1
     return count, ""
@@ -72,7 +72,9 @@ def _selections(sample: SampleTable, write: Write, inputs: Collection[str]) -> I
     yield set(), set()
 
 
-def _with_some(write: Write, step: WriteStep, given: Collection[str], removed: Collection[str]) -> WriteStep:
+def _with_some(
+    write: Write, step: WriteStep, present_names: Collection[str], removed_names: Collection[str]
+) -> WriteStep:
     """A step in which only some of the optional changes are done. A value of None removes its attribute."""
     if not step.action.updates or step.after is None:
         return step
@@ -80,24 +82,25 @@ def _with_some(write: Write, step: WriteStep, given: Collection[str], removed: C
     after, sets = dict(step.after), dict(step.changed.sets)
     for change in changes(write, step.action, step.entity):
         name, source = change.attribute, source_of(change)
-        if not is_optional(write, change) or source in given or name not in sets:
+        if not is_optional(write, change) or source in present_names or name not in sets:
             continue
         del sets[name]
         after.pop(name, None)
-        if source in removed:
+        if source in removed_names:
             sets[name] = None
         elif name in before:
             after[name] = before[name]
-    return replace(step, after=after, changed=Changes(sets, step.changed.adds, step.changed.removes))
+    return replace(step, after=after, changed=replace(step.changed, sets=sets))
 
 
 def _is_empty(step: WriteStep) -> bool:
-    """Whether nothing is left of an update, apart from the version that the client counts."""
-    counted = {VERSION} if step.entity.history else set()
-    names = {*step.changed.sets, *step.changed.adds, *step.changed.removes}
-    return step.action.updates and names <= counted
+    """Whether nothing is left of an update, apart from what the client writes by itself."""
+    return step.action.updates and step.changed.names <= maintained(step.entity)
 
 
-def _call_text(given: Collection[str], removed: Collection[str]) -> str:
-    parts: Sequence[Any] = [*(f"`{name}`" for name in sorted(given)), *(f"`{name}` None" for name in sorted(removed))]
+def _call_text(present_names: Collection[str], removed_names: Collection[str]) -> str:
+    parts: Sequence[Any] = [
+        *(f"`{name}`" for name in sorted(present_names)),
+        *(f"`{name}` None" for name in sorted(removed_names)),
+    ]
     return f"of the optional inputs {', '.join(parts) or 'none'} given"

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, assert_never
+from typing import Any
 
-from prejoin.design.mapping.map_reads import followed, map_read, varying
+from prejoin.cases.brute_force import BruteForce, Found, difference
+from prejoin.cases.read_cases import Inputs, read_cases
+from prejoin.design.mapping.map_reads import map_read
 from prejoin.design.model import TABLE, Operation, Request
 from prejoin.proof.arguments import read_arguments
-from prejoin.proof.brute_force import BruteForce, Found, difference
 from prejoin.proof.expected_table import ExpectedTable
 from prejoin.proof.expected_units import read_units, units_difference
-from prejoin.proof.read_cases import Inputs, read_cases
 from prejoin.proof.result import PatternProof
 from prejoin.proof.sample_table import REFUSALS, BrokenMethodError, SampleTable
 from prejoin.render.python.method import Method, Option
 from prejoin.table.client.observe import Call
 from prejoin.table.errors import TooMany
 from prejoin.table.read.page import Collection, Page
-from prejoin.workload.model import Combine, Read, Result
-from prejoin.workload.tenants import tenant_of
+from prejoin.workload.model import Entity, Read
 
 _PAGE = 2
 """Items per page when pages are walked: small, so that every kind of boundary falls into one."""
@@ -34,33 +34,33 @@ def prove_read(sample: SampleTable, read: Read, expected: ExpectedTable | None =
     method = sample.package.methods.get(read.id)
     if method is None:
         return PatternProof(read.id, read.description, problem="no key of the design serves it")
-    there = (expected or ExpectedTable(sample)).items
+    expected_items = (expected or ExpectedTable(sample)).items
     brute_force = BruteForce(read, sample.workload, sample.now)
     reading = _ReadCheck(sample, brute_force, method)
     inputs = read_cases(sample, brute_force)
-    first, pages, given = PatternProof(read.id, read.description), 0, inputs[0]
+    first, pages, case_inputs = PatternProof(read.id, read.description), 0, inputs[0]
     try:
-        for at, given in enumerate(inputs):
+        for at, case_inputs in enumerate(inputs):
             with sample.watched() as calls:
-                answer = reading.call(given)
-            units = read_units(sample, operation, calls, there)
+                answer = reading.call(case_inputs)
+            units = read_units(sample, operation, calls, expected_items)
             proof = PatternProof(
-                read.id, read.description, tuple(calls), answer.count, given, at + 1, pages, predicted=units
+                read.id, read.description, tuple(calls), answer.count, case_inputs, at + 1, pages, predicted=units
             )
-            wrong = reading.difference(given, answer) or units_difference(calls, units)
+            wrong = reading.difference(case_inputs, answer) or units_difference(calls, units)
             if at == 0:
                 first = proof
                 wrong = wrong or _design_difference(sample, read, operation, calls)
-                wrong = wrong or reading.async_difference(given, answer, calls)
+                wrong = wrong or reading.async_difference(case_inputs, answer, calls)
             if not wrong:
-                wrong, walked = reading.walk(given)
-                pages += walked
+                wrong, walked_pages = reading.walk(case_inputs)
+                pages += walked_pages
             if wrong:
                 return replace(proof, pages=pages, wrong=wrong)
     except REFUSALS as error:
-        return PatternProof(read.id, read.description, given=given, problem=str(error))
+        return PatternProof(read.id, read.description, given=case_inputs, problem=str(error))
     except (BrokenMethodError, LookupError, ValueError) as error:
-        return PatternProof(read.id, read.description, given=given, cases=1, wrong=str(error))
+        return PatternProof(read.id, read.description, given=case_inputs, cases=1, wrong=str(error))
     return replace(first, cases=len(inputs), pages=pages)
 
 
@@ -84,17 +84,6 @@ class _Answer:
         return len(self.items) + sum(map(len, self.joined)) if self.number is None else self.number
 
 
-def _most_items(read: Read) -> int | None:
-    """The number of items after which a read without a list of ids may stop."""
-    match read.result:
-        case Result.ONE:
-            return 1
-        case Result.MANY | Result.COUNT | None:
-            return read.limit or read.page
-        case _:
-            assert_never(read.result)
-
-
 class _ReadCheck:
     """A read, the method that does it, and the brute-force answer."""
 
@@ -102,8 +91,7 @@ class _ReadCheck:
         self.sample = sample
         self.brute_force = brute_force
         self.method = method
-        self.many = any(one.many for one in brute_force.read.inputs)
-        self.paged = any(param.meaning == Option("after") for param in method.params)
+        self.paged = any(param.meaning == Option.AFTER for param in method.params)
         tenant = sample.workload.tenant
         self._tenant = tenant.attribute if tenant else ""
 
@@ -114,38 +102,46 @@ class _ReadCheck:
             result = self.sample.run(self.method, arguments, inputs.get(self._tenant), asynchronous=asynchronous)
         except TooMany:
             return _Answer([], too_many=True)
-        others: Sequence[Mapping[Any, Any]] = ()
+        joined_objects: Sequence[Mapping[Any, Any]] = ()
         if isinstance(result, int):
             return _Answer([], number=result)
-        if self.brute_force.read.combine is Combine.JOIN:
-            result, *others = result
-        several = isinstance(result, Page | Collection | list)
-        records = tuple(result) if several else () if result is None else (result,)
+        if self.brute_force.joined:
+            result, *joined_objects = result
+        is_several = isinstance(result, Page | Collection | list)
+        records = tuple(result) if is_several else () if result is None else (result,)
         items = [self.sample.package.values(record) for record in records]
-        return _Answer(items, records, tuple(others), cursor=getattr(result, "cursor", None) if several else None)
+        return _Answer(
+            items, records, tuple(joined_objects), cursor=getattr(result, "cursor", None) if is_several else None
+        )
 
-    def expected(self, inputs: Inputs) -> Found:
+    def expected_answer(self, inputs: Inputs) -> Found:
         return self.brute_force.answer(self.sample.items, inputs)
 
     def difference(self, inputs: Inputs, answer: _Answer) -> str:
         """How an answer differs from the brute-force one; empty where it does not."""
-        read, expected = self.brute_force.read, self.expected(inputs)
+        expected_items = self.expected_answer(inputs)
         if answer.too_many:
-            return "" if len(expected) > 1 else "too many items were found"
+            return "" if len(expected_items) > 1 else "too many items were found"
         if answer.number is not None:
-            return "" if answer.number == len(expected) else f"{answer.number} counted instead of {len(expected)}"
-        wrong = difference(answer.items, self.shown(answer, expected), None if self.many else _most_items(read))
+            return (
+                ""
+                if answer.number == len(expected_items)
+                else f"{answer.number} counted instead of {len(expected_items)}"
+            )
+        wrong = difference(
+            answer.items, self.with_view_attributes(answer, expected_items), self.brute_force.most_items()
+        )
         if not wrong and self.shows_order(answer):
-            wrong = self.brute_force.disorder(answer.items, expected)
-        for name, named in zip(read.entities[1:], answer.joined, strict=False):
-            wrong = wrong or self._join_difference(name, answer.items, named)
+            wrong = self.brute_force.disorder(answer.items, expected_items)
+        for entity, objects in zip(self.brute_force.joined, answer.joined, strict=True):
+            wrong = wrong or self._join_difference(entity, answer.items, objects)
         return wrong
 
     def is_view(self, answer: _Answer) -> bool:
         """Whether objects have only some of their entity's attributes."""
         return any(
-            len(self.sample.package.holds(one)) < len(self.sample.package.fields[name])
-            for one, (name, _) in zip(answer.records[:1], answer.items, strict=False)
+            len(self.sample.package.holds(record)) < len(self.sample.package.fields[name])
+            for record, (name, _) in zip(answer.records[:1], answer.items, strict=False)
         )
 
     def shows_order(self, answer: _Answer) -> bool:
@@ -153,41 +149,49 @@ class _ReadCheck:
         sorts = {name for bound, _ in self.brute_force.sorts for name in bound.values()}
         return not self.is_view(answer) or sorts <= self.sample.package.holds(answer.records[0])
 
-    def shown(self, answer: _Answer, expected: Found) -> Found:
+    def with_view_attributes(self, answer: _Answer, expected_items: Found) -> Found:
         """Expected items with the attributes that a view has."""
         if not self.is_view(answer):
-            return expected
-        held = self.sample.package.holds(answer.records[0])
-        return [(name, {k: v for k, v in values.items() if k in held}) for name, values in expected]
+            return expected_items
+        view_names = self.sample.package.holds(answer.records[0])
+        return [(name, {k: v for k, v in values.items() if k in view_names}) for name, values in expected_items]
 
-    def _join_difference(self, name: str, answer: Found, named: Mapping[Any, Any]) -> str:
-        """How the items that a join has fetched differ from those that the first ones refer to."""
-        read, workload = self.brute_force.read, self.sample.workload
-        links = followed(read, workload, name)
-        ids = [[values.get(link.own.name) for link in links] for _, values in answer]
-        # The tenant of a client is no part of what it is called with.
-        names = [link.other.name for link in varying([o for o in links if o.own.name != tenant_of(workload, read)])]
-        wanted = {
-            values[names[0]] if len(names) == 1 else tuple(values[n] for n in names): values
-            for values in self.sample.items.get(name, [])
-            if [values.get(link.other.name) for link in links] in ids
-        }
-        there = {key: self.sample.package.values(one)[1] for key, one in named.items()}
-        held = {key: self.sample.package.holds(one) for key, one in named.items()}
-        shown = {k: {n: v for n, v in values.items() if n in held.get(k, ())} for k, values in wanted.items()}
-        return "" if there == shown else f"{len(there)} of {name} instead of {len(wanted)}"
+    def _join_difference(self, entity: Entity, answer: Found, objects: Mapping[Any, Any]) -> str:
+        """How the items that a join has fetched differ from those that the first ones refer to.
 
-    def async_difference(self, inputs: Inputs, found: _Answer, calls: Sequence[Call]) -> str:
+        Each is in the result under the values of some of its attributes; under which ones is a matter of the code.
+        """
+        expected_items = self.brute_force.joined_items(entity, answer, self.sample.items)
+        if len(objects) != len(expected_items):
+            return f"{len(objects)} of {entity.name} instead of {len(expected_items)}"
+        for key, record in objects.items():
+            view_names = self.sample.package.holds(record)
+            expected_views = [
+                {name: value for name, value in values.items() if name in view_names} for values in expected_items
+            ]
+            values = self.sample.package.values(record)[1]
+            if values not in expected_views:
+                return f"{entity.name} {values} is none that is referred to"
+            parts = key if isinstance(key, tuple) else (key,)
+            if not all(part in values.values() for part in parts):
+                return f"{entity.name} {values} is under {key}"
+        return ""
+
+    def async_difference(self, inputs: Inputs, sync_answer: _Answer, calls: Sequence[Call]) -> str:
         """How the async method differs from the other: in its answer, or in what it sends."""
         if self.sample.package.async_repository is None:
             return ""
-        with self.sample.watched() as seen:
+        with self.sample.watched() as async_calls:
             answer = self.call(inputs, asynchronous=True)
-        more = found.cursor is not None
+        has_more = sync_answer.cursor is not None
         # Cursors have the time in them.
-        if replace(answer, cursor=None) != replace(found, cursor=None) or (answer.cursor is not None) is not more:
+        if (
+            replace(answer, cursor=None) != replace(sync_answer, cursor=None)
+            or (answer.cursor is not None) is not has_more
+        ):
             return "the async method gives another answer"
-        if sorted(map(_sent, seen)) != sorted(map(_sent, calls)):  # of several queries at once, any may be first
+        # Of several queries at once, any may be first.
+        if sorted(map(_request_text, async_calls)) != sorted(map(_request_text, calls)):
             return "the async method sends other requests"
         return ""
 
@@ -197,51 +201,64 @@ class _ReadCheck:
         Together they have to be what is read at once, also in the order of items that sort equal.
         """
         read = self.brute_force.read
-        expected = self.expected(inputs)
-        if not self.paged or len(expected) < 2:
+        expected_items = self.expected_answer(inputs)
+        if not self.paged or len(expected_items) < 2:
             return "", 0
-        whole = self.call(inputs, limit=len(expected) + 1)
-        wrong = difference(whole.items, self.shown(whole, expected))
-        limited = read.limit or read.page
-        if not wrong and limited and self.call(inputs, limit=limited).items != whole.items[:limited]:
-            wrong = f"the first {limited} items are not the first of all"
-        if not wrong and self.shows_order(whole):
-            wrong = self.brute_force.disorder(whole.items, expected)
-        paged: Found = []
+        whole_answer = self.call(inputs, limit=len(expected_items) + 1)
+        wrong = difference(whole_answer.items, self.with_view_attributes(whole_answer, expected_items))
+        limit = read.limit or read.page
+        if not wrong and limit and self.call(inputs, limit=limit).items != whole_answer.items[:limit]:
+            wrong = f"the first {limit} items are not the first of all"
+        if not wrong and self.shows_order(whole_answer):
+            wrong = self.brute_force.disorder(whole_answer.items, expected_items)
+        paged_items: Found = []
         cursor, pages = None, 0
         while not wrong and (cursor is not None or not pages):
             page = self.call(inputs, limit=_PAGE, after=cursor)
             cursor, pages = page.cursor, pages + 1
-            paged += page.items
+            paged_items += page.items
             if len(page.items) > _PAGE:
                 wrong = f"a page of {len(page.items)} items, and {_PAGE} were asked for"
-            elif pages > len(whole.items) + 1:
+            elif pages > len(whole_answer.items) + 1:
                 wrong = "pages without end"
-        if not wrong and paged != whole.items:
-            wrong = f"the pages have other items than one read: {len(paged)}, not {len(whole.items)}"
+        if not wrong and paged_items != whole_answer.items:
+            wrong = f"the pages have other items than one read: {len(paged_items)}, not {len(whole_answer.items)}"
         return wrong, pages
 
 
-def _sent(call: Call) -> str:
-    return f"{call.operation} {call.request}"
+def _request_text(call: Call) -> str:
+    # A server may give the attributes of a key in any order, and the next request has them so.
+    return f"{call.operation} {json.dumps(call.request, sort_keys=True)}"
 
 
 def _design_difference(sample: SampleTable, read: Read, operation: Operation, calls: Sequence[Call]) -> str:
     """How the requests sent differ from those of the design; empty where they do not."""
-    mapped = map_read(read, sample.workload, sample.facets)
-    for request, other in zip(operation.requests, mapped.requests, strict=False):
+    mapped_operation = map_read(read, sample.workload, sample.facets)
+    for request, other in zip(operation.requests, mapped_operation.requests, strict=False):
         if _place(request) != _place(other):
             return f"the design says {' '.join(_place(request))}, and its keys give {' '.join(_place(other))}"
     # A request is sent several times for shards, time buckets and lists.
-    said = [place for place, _ in groupby((str(request.call), request.slot) for request in operation.requests)]
-    sent = [place for place, _ in groupby((call.operation, call.index or TABLE) for call in calls)]
-    for wanted, was in zip(said, sent, strict=False):
-        if wanted != was:
-            return f"it was a {' on '.join(was)}, and the design says {' on '.join(wanted)}"
+    design_places = [place for place, _ in groupby(map(_said_place, operation.requests))]
+    sent_places = [place for place, _ in groupby(map(_sent_place, calls))]
+    for design_place, sent_place in zip(design_places, sent_places, strict=False):
+        if design_place != sent_place:
+            return f"it was a {sent_place}, and the design says {design_place}"
     return ""
+
+
+def _said_place(request: Request) -> str:
+    return _place_text(request.call, request.slot, request.reverse)
+
+
+def _sent_place(call: Call) -> str:
+    return _place_text(call.operation, call.index or TABLE, call.request.get("ScanIndexForward") is False)
+
+
+def _place_text(operation: str, slot: str, is_reverse: bool) -> str:
+    return f"{operation} on {slot}" + (" in reverse" if is_reverse else "")
 
 
 def _place(request: Request) -> tuple[str, ...]:
     """Where and how a request reads, in words."""
     order = "in reverse" if request.reverse else ""
-    return tuple(filter(None, (request.call, request.slot, request.pk, request.sk, order)))
+    return tuple(filter(None, (request.call, request.slot, request.pk, str(request.sk or ""), order)))

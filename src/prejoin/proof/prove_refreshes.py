@@ -1,40 +1,65 @@
-"""Attributes that follow a source: every source is refreshed, and the table compared with brute force."""
+"""Items that repeat values of a source: every source is refreshed, and the table compared with brute force."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
+from prejoin.cases.belonging import references
+from prejoin.cases.data import Values
+from prejoin.cases.write_cases import WriteStep
+from prejoin.constructs.construct import RefreshedConstruct
 from prejoin.design.cost.refreshes import refreshes
 from prejoin.patterns.follows import refresh
-from prejoin.proof.data import Values
 from prejoin.proof.expected_table import ExpectedTable
 from prejoin.proof.sample_table import REFUSALS, SampleTable
-from prejoin.proof.write_cases import WriteStep
-from prejoin.workload.follow_links import FollowLink
 from prejoin.workload.model import Action, Verb
 
 
-def prove_refreshes(sample: SampleTable, expected: ExpectedTable) -> str:
+def prove_refreshes(sample: SampleTable, expected_table: ExpectedTable) -> str:
     """Refresh all sources with both clients in turn, and return the first difference; empty if there is none.
 
     The writes before have changed sources, and the data has items with other values than their source.
     """
-    found = refreshes(sample.workload, sample.design)
-    sources = {one.link.source.name: one.link.source for one in found}
+    constructs = [refresh.bound for refresh in refreshes(sample.workload, sample.design)]
+    if wrong := _unrefreshed_attribute(sample, constructs):
+        return wrong
+    sources = {bound.source.name: bound.source for bound in constructs}
     for name, source in sources.items():
         for turn, item in enumerate(list(sample.items.get(name, []))):
             key = sample.package.named(name, {part: item[part] for part in sample.base(source)})
-            own = [one.link for one in found if one.link.source is source]
+            own = [bound for bound in constructs if bound.source is source]
             try:
-                differing = _expect(sample, expected, own, item)
+                differing = _expect(sample, expected_table, own, item)
                 count = _refresh(sample, name, key, asynchronous=turn % 2 == 1)
             except (*REFUSALS, ValueError) as error:
                 return f"{name} {key} cannot be refreshed: {error}"
             if count != differing:
                 return f"a refresh of {name} {key} updated {count} items, and {differing} differed from it"
-            if wrong := expected.difference():
+            if wrong := expected_table.difference():
                 return f"after a refresh of {name} {key}: {wrong}"
+    return ""
+
+
+def _unrefreshed_attribute(sample: SampleTable, constructs: Iterable[RefreshedConstruct]) -> str:
+    """An attribute that follows another in the document, and that no construct refreshes; empty if there is none.
+
+    The code is made of the same constructs. So what they leave out would be missed nowhere.
+    """
+    attributes = [
+        (bound.entity.name, own, f"{bound.source.name}.{origin}", dict(bound.by))
+        for bound in constructs
+        for own, origin in bound.attributes.items()
+    ]
+    for entity in sample.workload.entities:
+        for attribute in entity.attributes:
+            follows = attribute.follows
+            if follows is None:
+                continue
+            source = sample.entity(follows.source.partition(".")[0])
+            by = references(sample.workload, entity, source, (follows.via,))
+            if (entity.name, attribute.name, follows.source, by) not in attributes:
+                return f"nothing refreshes `{entity.name}.{attribute.name}` after `{follows.source}` has changed"
     return ""
 
 
@@ -49,21 +74,20 @@ def _refresh(sample: SampleTable, name: str, key: dict[str, Any], *, asynchronou
     return int(sample.awaited(refreshed()))
 
 
-def _expect(sample: SampleTable, expected: ExpectedTable, followings: Iterable[FollowLink], source: Values) -> int:
-    """Expect the values of a source in all items that follow it, and return how many differ from it."""
+def _expect(
+    sample: SampleTable, expected_table: ExpectedTable, constructs: Iterable[RefreshedConstruct], source: Values
+) -> int:
+    """Expect the values of a source in all items that repeat them, and return how many differ from it.
+
+    Hidden items are refreshed, too: a soft-deleted one may be restored.
+    """
     count = 0
-    for following in followings:
-        entity = following.entity
-        for item in list(sample.items.get(entity.name, [])):
-            after = _followed(following, source, item)
-            if all(item.get(own) == source.get(part) for part, own in following.by.items()) and after != item:
-                expected.apply(WriteStep(Action(Verb.UPDATE, entity.name), entity, item, after))
+    for bound in constructs:
+        entity = bound.entity
+        hidden_items = [values for owner, values in sample.hidden.values() if owner is entity]
+        for item in (*sample.items.get(entity.name, ()), *hidden_items):
+            after = bound.refreshed(source, item)
+            if after is not None and after != item:
+                expected_table.apply(WriteStep(Action(Verb.UPDATE, entity.name), entity, item, dict(after)))
                 count += 1
     return count
-
-
-def _followed(link: FollowLink, source: Values, item: Values) -> Values:
-    """An item with the values of its source."""
-    values = {own: source.get(name) for own, name in link.attributes.items()}
-    kept = {name: value for name, value in item.items() if name not in values}
-    return kept | {own: value for own, value in values.items() if value is not None}

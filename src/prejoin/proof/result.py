@@ -60,23 +60,23 @@ class Proof:
 
     @property
     def right(self) -> bool:
-        return not self.findings and not self.blocked and all(one.right for one in self.patterns)
+        return not self.findings and not self.blocked and all(proof.right for proof in self.patterns)
 
     @property
     def in_scope(self) -> tuple[PatternProof, ...]:
         """The patterns that the table has to serve, also those that could not be run."""
-        return tuple(one for one in self.patterns if not one.out_of_scope)
+        return tuple(proof for proof in self.patterns if not proof.out_of_scope)
 
     @property
     def proven(self) -> int:
         """How many patterns in scope are right."""
-        return sum(one.right for one in self.in_scope)
+        return sum(proof.right for proof in self.in_scope)
 
     @property
     def not_run(self) -> dict[str, str]:
         """The patterns that could not be run, with the reason. A pattern with a wrong result is not among them."""
-        return {one.pattern: one.problem for one in self.in_scope if one.problem and not one.wrong}
+        return {proof.pattern: proof.problem for proof in self.in_scope if proof.problem and not proof.wrong}
 
     @property
     def failed(self) -> tuple[PatternProof, ...]:
-        return tuple(one for one in self.patterns if not one.right)
+        return tuple(proof for proof in self.patterns if not proof.right)

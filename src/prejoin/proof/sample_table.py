@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 import re
 import weakref
-from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, assert_never
 
+from prejoin.cases.data import DataGenerator, Values
+from prejoin.cases.plain_data import PlainGenerator
+from prejoin.cases.sample_data import SampleData, edge_generator
 from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.model import Design
-from prejoin.keys import Facet, KeyValueError, Natural
+from prejoin.keys import KeyValueError
+from prejoin.keys.content import PART_SIZE
 from prejoin.patterns.large.content import store_large
-from prejoin.proof.data import DataGenerator, Values
+from prejoin.patterns.large.large import LargeValue
 from prejoin.proof.package import LoadedPackage, load_package
 from prejoin.proof.table_content import STREAM, Followed
 from prejoin.protocol.errors import DynamoDBError
@@ -33,7 +37,6 @@ from prejoin.workload.model import (
     AtMost,
     ContentPlace,
     CounterShards,
-    Entity,
     FixedKey,
     IndexKeys,
     Minimise,
@@ -78,12 +81,9 @@ class BrokenMethodError(Exception):
 
 
 @dataclass(slots=True)
-class SampleTable:
+class SampleTable(SampleData):
     """A table filled with sample data, and the generated code to read and write it."""
 
-    workload: Workload
-    design: Design
-    now: datetime
     package: LoadedPackage
     client: Client
     async_client: AsyncClient
@@ -91,8 +91,6 @@ class SampleTable:
     """Prepares and scans the table. Its calls are not in `calls`."""
     followed: Followed | None
     """The transport, if it tells what has changed in the table."""
-    facets: Sequence[Facet]
-    generator: DataGenerator
     calls: list[Call] = field(default_factory=list)
     looked_at: dict[int, list[Json]] = field(default_factory=dict)
     """The items that a Query with a filter or a count has read, by the `id` of its call in `calls`."""
@@ -113,58 +111,65 @@ class SampleTable:
         edge_values: bool = False,
         package: LoadedPackage | None = None,
     ) -> SampleTable:
-        """Creates the table of a design and fills it with data; with `edge_values`, such as are hard on keys."""
+        """Creates the table of a design and fills it with samples; with `edge_values`, with values hard on keys."""
         package = package or load_package(workload, design, clock=lambda: now)
         calls: list[Call] = []
         looked_at: dict[int, list[Json]] = {}
-        unobserved = Client(package.schema, design.table, transport)
+        proof_client = Client(package.schema, design.table, transport)
 
         def observe(call: Call) -> None:
             calls.append(call)
             if call.operation == "Query" and {"FilterExpression", "Select"} & call.request.keys():
-                looked_at[id(call)] = list(unobserved.call("Query", _whole(call.request))["Items"])
+                looked_at[id(call)] = list(proof_client.call("Query", _whole(call.request))["Items"])
 
         client = Client(package.schema, design.table, transport, observe=observe)
         async_client = AsyncClient(package.schema, design.table, _Awaitable(transport), observe=observe)
-        # Raw keys cannot hold the separator, and are refused with it: that is documented and needs no proof.
         facets = planner_facets(design, workload)
-        generator = DataGenerator(
-            workload, now, seed, edge_values, design.separator if design.raw_keys else "", natural_keys(facets)
-        )
-        followed = transport if isinstance(transport, Followed) else None
+        generator: DataGenerator
+        if edge_values:
+            generator = edge_generator(workload, design, facets, now, seed)
+        else:
+            generator = PlainGenerator(workload, now, seed, design=design)
+        generator.make_content = LargeValue.of
+        parameters = {pattern: method.inputs for pattern, method in package.methods.items()}
+        change_source = transport if isinstance(transport, Followed) else None
         sample = cls(
             workload,
             design,
             now,
+            facets,
+            generator,
+            parameters,
             package,
             client,
             async_client,
-            unobserved,
-            followed,
-            facets,
-            generator,
+            proof_client,
+            change_source,
             calls,
             looked_at,
         )
-        more: dict[str, Any] = {"StreamSpecification": STREAM} if followed else {}
-        unobserved.create_table(**more)
+        stream_options: dict[str, Any] = {"StreamSpecification": STREAM} if change_source else {}
+        proof_client.create_table(**stream_options)
         for name, items in generator.make_all().items():
             items[:] = [values for values in items if sample._filled(name, values)]
         return sample
 
     def _filled(self, entity: str, values: Values) -> bool:
         """Writes an item of the data. One that cannot be written is a finding about the design."""
+        if self.design.item(entity) is None:
+            self.unwritable.append(f"{entity} {values} cannot be written: the design has no key for it")
+            return False
         counter = self.design.counter(entity)
-        counted = [name for name in counter.attributes if values.get(name) is not None] if counter else []
-        own = {**values, **{name: values[name] - _COUNTED for name in counted}}
+        counted_names = [name for name in counter.attributes if values.get(name) is not None] if counter else []
+        own = {**values, **{name: values[name] - _COUNTED for name in counted_names}}
         try:
             own |= self._store_contents(entity, values)
             self.unobserved.insert(self.package.record(entity, own))
-            if counted:  # a part of each number is in a shard
+            if counted_names:  # a part of each number is in a shard
                 key = {name: values[name] for name in self.base(self.entity(entity))}
                 cls, fields = self.package.classes[entity], self.package.fields[entity]
                 with self.unobserved.update(cls, **self.package.named(entity, key)) as draft:
-                    for name in counted:
+                    for name in counted_names:
                         setattr(draft, fields[name], getattr(draft, fields[name]) + _COUNTED)
         except REFUSALS as problem:
             self.unwritable.append(f"{entity} {values} cannot be written: {problem}")
@@ -173,35 +178,30 @@ class SampleTable:
 
     def _store_contents(self, entity: str, values: Values) -> Values:
         """Stores a content in parts for the first item that has one, and sets its value in the item."""
-        stored: Values = {}
+        stored_values: Values = {}
         cls, fields = self.package.classes[entity], self.package.fields[entity]
         for attribute in contents_of(self.entity(entity)):
-            first = (entity, attribute.name) not in [one[:2] for one in self.contents]
+            first = (entity, attribute.name) not in [content[:2] for content in self.contents]
             if first and attribute.name in values:
                 base = {name: values[name] for name in self.base(self.entity(entity))}
-                key, data = self.package.named(entity, base), self.generator.content()
-                stored[attribute.name] = store_large(self.unobserved, cls, fields[attribute.name], data, **key)
+                key, data = self.package.named(entity, base), self.generator.large_content(PART_SIZE)
+                stored_values[attribute.name] = store_large(self.unobserved, cls, fields[attribute.name], data, **key)
                 self.contents.append(StoredContent(entity, attribute.name, key, data))
-        values |= stored
-        return stored
-
-    @property
-    def items(self) -> Mapping[str, list[Values]]:
-        """The items in the table, by entity."""
-        return self.generator.items
+        values |= stored_values
+        return stored_values
 
     @property
     def out_of_scope(self) -> dict[str, str]:
         """The patterns that the document excludes from this table, with the reason."""
-        found: dict[str, str] = {}
+        class_names: dict[str, str] = {}
         for decision in self.workload.decisions:
             match decision.pin:
                 case OutOfScope(pattern):
-                    found[pattern] = "it is out of scope"
+                    class_names[pattern] = "it is out of scope"
                 case Accept(pattern):
                     operation = self.design.operation(pattern)
                     if operation is not None and not operation.served:
-                        found[pattern] = f"{operation.problem}, which the document accepts"
+                        class_names[pattern] = f"{operation.problem}, which the document accepts"
                 case (
                     Under()
                     | AtMost()
@@ -220,27 +220,16 @@ class SampleTable:
                     pass
                 case _:
                     assert_never(decision.pin)
-        return found
+        return class_names
 
     @contextmanager
     def watched(self) -> Iterator[list[Call]]:
         """The calls made inside the `with`."""
-        found: list[Call] = []
+        watched_calls: list[Call] = []
         self.calls.clear()
         self.looked_at.clear()
-        yield found
-        found += self.calls
-
-    def entity(self, name: str) -> Entity:
-        found = self.workload.entity(name)
-        if found is None:
-            raise KeyError(name)
-        return found
-
-    def base(self, entity: Entity) -> tuple[str, ...]:
-        """The attributes in the key of an entity's items in the table."""
-        facets = (f for f in self.facets if f.entity == entity.name and f.slot == "table" and not f.copy)
-        return next(facets).attributes
+        yield watched_calls
+        watched_calls += self.calls
 
     def run(
         self, method: Method, arguments: Mapping[str, Any], tenant: Any = None, *, asynchronous: bool = False
@@ -261,13 +250,6 @@ class SampleTable:
     def awaited(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """The result of a coroutine of the async client."""
         return self._loop.run(coroutine)
-
-
-def natural_keys(facets: Iterable[Facet]) -> frozenset[str]:
-    """The attributes that are keys by themselves, with nothing before or after them."""
-    forms = [form for facet in facets for form in (facet.pk, facet.sk) if form]
-    alone = [f for f in forms if isinstance(f, Natural) or (f.raw and len(f.parts) == 1)]
-    return frozenset(name for form in alone for name in form.attributes)
 
 
 class _Awaitable:
@@ -303,7 +285,7 @@ class _EventLoop:
 def _whole(request: Mapping[str, Any]) -> dict[str, Any]:
     """A Query for all items that another one reads, without its filter and without counting."""
     body = {name: request[name] for name in _OF_A_QUERY if name in request}
-    used = re.findall(r"[#:]\w+", str(request["KeyConditionExpression"]))
+    placeholders = re.findall(r"[#:]\w+", str(request["KeyConditionExpression"]))
     for member in ("ExpressionAttributeNames", "ExpressionAttributeValues"):
-        body[member] = {name: value for name, value in request[member].items() if name in used}
+        body[member] = {name: value for name, value in request[member].items() if name in placeholders}
     return body

@@ -32,8 +32,8 @@ class Followed(Protocol):
 class TableContent:
     """The items in the table, as of the last `refresh`."""
 
-    def __init__(self, client: Client, names: Sequence[str], followed: Followed | None) -> None:
-        self._client, self._names, self._followed = client, names, followed
+    def __init__(self, client: Client, names: Sequence[str], change_source: Followed | None) -> None:
+        self._client, self._names, self._followed = client, names, change_source
         self._changes: Iterable[Json] | None = None
         self.items: Dump = {}
 
@@ -63,11 +63,11 @@ class TableContent:
         return key
 
     def scan(self) -> Dump:
-        found: Dump = {}
+        items: Dump = {}
         start: Json = {}
         while True:
             page = self._client.call("Scan", {"ConsistentRead": True, **start})
-            found |= {self.key(item): item for item in page["Items"]}
+            items |= {self.key(item): item for item in page["Items"]}
             if "LastEvaluatedKey" not in page:
-                return found
+                return items
             start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}

@@ -84,13 +84,13 @@ class DynamoDBError(PrejoinError):
         return cls(code, str(lower or upper or ""), status=status, fields=document, request_id=request_id)
 
 
-def foreign(body: bytes, most: int) -> str:
+def foreign(body: bytes, limit: int) -> str:
     """A short form of a body that is not DynamoDB's, for a message: its beginning, or "a page of HTML or XML".
 
     >>> foreign(b"upstream timed out", 8), foreign(b"<html><h1>Welcome to nginx", 60)
     ("'upstream'", 'a page of HTML or XML')
     """
-    return "a page of HTML or XML" if body.lstrip()[:1] == b"<" else repr(body[:most].decode("utf-8", "replace"))
+    return "a page of HTML or XML" if body.lstrip()[:1] == b"<" else repr(body[:limit].decode("utf-8", "replace"))
 
 
 class TwoWordingsError(DynamoDBError):

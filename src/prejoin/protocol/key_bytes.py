@@ -47,7 +47,7 @@ def terminated(value: Value) -> bytes:
     text = value.get("S")
     if text is not None:
         return terminated_text(text)
-    return numbers.sortable(value["N"]) if "N" in value else _escaped(plain(value)) + b"\x00\x00"
+    return numbers.sortable(value["N"]) if "N" in value else _escape(plain(value)) + b"\x00\x00"
 
 
 def terminated_text(text: str) -> bytes:
@@ -70,7 +70,7 @@ def prefix(values: Sequence[Value]) -> bytes:
     return b"".join(map(terminated, values))
 
 
-def _escaped(content: bytes) -> bytes:
+def _escape(content: bytes) -> bytes:
     return content.replace(b"\x00", b"\x00\xff")
 
 
@@ -90,8 +90,8 @@ def beyond(begin: bytes) -> bytes | None:
     >>> beyond(b"a"), beyond(b"a\\xff"), beyond(b"\\xff")
     (b'b', b'b', None)
     """
-    kept = begin.rstrip(b"\xff")
-    return kept[:-1] + bytes((kept[-1] + 1,)) if kept else None
+    remaining = begin.rstrip(b"\xff")
+    return remaining[:-1] + bytes((remaining[-1] + 1,)) if remaining else None
 
 
 NOT_INDEXABLE = "Attempted conditional constraint is not an indexable operation"
@@ -104,23 +104,23 @@ def compare_range(begin: bytes, operator: str, operands: list[Value], *, last: b
     """
     encode = plain if last else terminated
     first = begin + encode(operands[0])
-    past: bytes | None = after(first) if last else beyond(first)
-    end = beyond(begin) if begin else None
+    after_first: bytes | None = after(first) if last else beyond(first)
+    upper_bound = beyond(begin) if begin else None
     match operator:
         case "=":
-            return Range(first, past)
+            return Range(first, after_first)
         case "<":
             return Range(begin, first)
         case "<=":
-            return Range(begin, past)
+            return Range(begin, after_first)
         case ">":
-            return Range(past if past is not None else first, end)
+            return Range(after_first if after_first is not None else first, upper_bound)
         case ">=":
-            return Range(first, end)
+            return Range(first, upper_bound)
         case "BETWEEN":
             upper = begin + encode(operands[1])
             return Range(first, after(upper) if last else beyond(upper))
         case "begins_with":
-            start = begin + (plain(operands[0]) if last else _escaped(plain(operands[0])))
+            start = begin + (plain(operands[0]) if last else _escape(plain(operands[0])))
             return Range(start, beyond(start) if start else None)
     raise invalid(NOT_INDEXABLE)

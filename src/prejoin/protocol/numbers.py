@@ -41,18 +41,18 @@ def parse(text: str) -> Number:
     match = _FORM.fullmatch(text)
     if not match:
         raise TwoWordingsError(f"{_NOT_NUMERIC}: {text}" if text else _NOT_NUMERIC, f"{_NOT_NUMERIC}: {text}")
-    sign, whole, fraction, bare, scale = match.groups()
-    whole, fraction = whole or "", fraction or bare or ""
-    mantissa = (whole + fraction).lstrip("0")
+    sign, integer_digits, fraction, bare, scale = match.groups()
+    integer_digits, fraction = integer_digits or "", fraction or bare or ""
+    mantissa = (integer_digits + fraction).lstrip("0")
     # For zero, only a written exponent must be within the range.
     exponent = len(mantissa) - len(fraction) if mantissa else 1
     if scale:
         # Far outside the range the exact exponent no longer matters, and int() of a huge text would be slow.
         magnitude = scale.lstrip("+-").lstrip("0")[: _EXPONENT_DIGITS + 1] or "0"
-        written = -int(magnitude) if scale.startswith("-") else int(magnitude)
-        if written not in _EXPONENTS:
+        written_exponent = -int(magnitude) if scale.startswith("-") else int(magnitude)
+        if written_exponent not in _EXPONENTS:
             refuse(f"{_NOT_NUMERIC}: {text}")
-        exponent += written
+        exponent += written_exponent
     if exponent - 1 > limits.NUMBER_EXPONENT_MAXIMUM:
         refuse(_OVERFLOW)
     if exponent - 1 < limits.NUMBER_EXPONENT_MINIMUM:
@@ -86,11 +86,11 @@ def normalise(text: str) -> str:
     ('42', '150', '0', '0.001')
     """
     # Leading or trailing zeros may make a text as long as a request: such a text is not cached.
-    return _normalised(text) if len(text) < _KEPT_LENGTH else render(parse(text))
+    return _normalise(text) if len(text) < _KEPT_LENGTH else render(parse(text))
 
 
 @lru_cache(maxsize=4096)
-def _normalised(text: str) -> str:
+def _normalise(text: str) -> str:
     if text.isdecimal() and text.isascii() and len(text) <= limits.NUMBER_DIGITS and text[0] != "0":
         return text
     return render(parse(text))
@@ -102,20 +102,20 @@ def value(text: str) -> decimal.Decimal:
     return decimal.Decimal(text)
 
 
-def add(left: str, right: str) -> str:
+def add(first: str, second: str) -> str:
     """The exact sum. More than 38 digits are refused rather than rounded, with DynamoDB's overflow message.
 
     >>> add("0.1", "0.2")
     '0.3'
     """
-    if left.isdecimal() and right.isdecimal() and len(left) + len(right) < limits.NUMBER_DIGITS:
-        return str(int(left) + int(right))  # the common case of counters; the result is canonical
-    return _result(_EXACT.add(value(left), value(right)))
+    if first.isdecimal() and second.isdecimal() and len(first) + len(second) < limits.NUMBER_DIGITS:
+        return str(int(first) + int(second))  # the common case of counters; the result is canonical
+    return _result(_EXACT.add(value(first), value(second)))
 
 
-def subtract(left: str, right: str) -> str:
+def subtract(first: str, second: str) -> str:
     """The exact difference."""
-    return _result(_EXACT.subtract(value(left), value(right)))
+    return _result(_EXACT.subtract(value(first), value(second)))
 
 
 def _result(number: decimal.Decimal) -> str:
@@ -154,7 +154,7 @@ def hashable(text: str) -> bytes:
     if not digits:
         return b"\x80"
     digits = "0" * (exponent & 1) + digits
-    pairs = [int(digits[i : i + 2].ljust(2, "0")) for i in range(0, len(digits), 2)]
+    pairs = [int(digits[start : start + 2].ljust(2, "0")) for start in range(0, len(digits), 2)]
     first = (exponent + 1) // 2 - 64
     if not negative:
         return bytes((first & 0xFF, *(pair + 1 for pair in pairs)))
@@ -180,7 +180,7 @@ def sortable(text: str) -> bytes:
     if not number.digits:
         return b"\x80"
     digits = number.digits + "0" * (len(number.digits) & 1)
-    pairs = bytes(int(digits[i : i + 2]) + 1 for i in range(0, len(digits), 2))
+    pairs = bytes(int(digits[start : start + 2]) + 1 for start in range(0, len(digits), 2))
     # Exponents run from -129 to 126; 256 of them fit one byte.
     body = bytes((number.exponent - 1 - limits.NUMBER_EXPONENT_MINIMUM,)) + pairs + b"\x00"
     if number.negative:
@@ -188,4 +188,4 @@ def sortable(text: str) -> bytes:
     return b"\x81" + body
 
 
-_COMPLEMENT = bytes(255 - i for i in range(256))
+_COMPLEMENT = bytes(255 - byte for byte in range(256))

@@ -160,7 +160,7 @@ class _Parser:
             if where is None:
                 raise invalid("Must have WHERE clause in the statement when using ORDER BY clause.")
             self._keyword("BY")
-            order = self._list(self._ordered)
+            order = self._list(self._order_item)
         if self._take_word("GROUP"):
             raise invalid("Unsupported clause: GROUP BY")
         if self._take_word("LIMIT"):
@@ -168,15 +168,15 @@ class _Parser:
         return Select(table, index, columns, where, order)
 
     def _column(self) -> DocumentPath:
-        opened = 0
+        parentheses = 0
         while self._take("("):
-            opened += 1
+            parentheses += 1
         group, text = self._peek()
         is_call = group == "word" and self._peek(1) == ("sign", "(")  # COUNT(*) and others
         if is_call or group in ("text", "number") or (group == "sign" and text in ("?", "-", "[", "{")):
             raise invalid(f"Unexpected path component at {self._place()}")
         path = self._path()
-        for _ in range(opened):
+        for _ in range(parentheses):
             self._expect(")")
         if self._peek()[0] == "sign" and self._peek()[1] in _OPERATORS:
             raise invalid(f"Unexpected path component at {self._place()}")
@@ -195,7 +195,7 @@ class _Parser:
         column = begin - self._text.rfind("\n", 0, begin)
         return f"{line}:{column}:{len(self._peek()[1])}"
 
-    def _ordered(self) -> tuple[str, bool]:
+    def _order_item(self) -> tuple[str, bool]:
         name = self._name()
         if self._take_word("DESC"):
             return name, True
@@ -291,10 +291,10 @@ class _Parser:
             second = self._new_value()
             self._expect(")")
             return FunctionCall(word.lower(), (first, second))
-        found = self._operand()
-        if isinstance(found, FunctionCall):
+        operand = self._operand()
+        if isinstance(operand, FunctionCall):
             self._refuse()
-        return found
+        return operand
 
     # --- Conditions --------------------------------------------------------------------------------------------------
 
@@ -315,11 +315,11 @@ class _Parser:
         return parts[0] if len(parts) == 1 else And(tuple(parts))
 
     def _negation(self) -> Condition:
-        negated = False
+        is_negated = False
         while self._take_word("NOT"):
-            negated = not negated
-        found = self._predicate()
-        return Not(found) if negated else found
+            is_negated = not is_negated
+        condition = self._predicate()
+        return Not(condition) if is_negated else condition
 
     def _predicate(self) -> Condition:
         if self._take("("):
@@ -338,34 +338,34 @@ class _Parser:
             return FunctionCall(function, arguments)
         operand = self._operand()
         if self._take_word("IS"):
-            negated = self._take_word("NOT")
-            return self._state(operand, self._word(), negated=negated)
-        negated = self._take_word("NOT")
+            is_negated = self._take_word("NOT")
+            return self._state(operand, self._word(), is_negated=is_negated)
+        is_negated = self._take_word("NOT")
         if self._take_word("BETWEEN"):
             low = self._operand()
             self._keyword("AND")
-            found: Condition = Between(operand, low, self._operand())
+            condition: Condition = Between(operand, low, self._operand())
         elif self._take_word("IN"):
             close = {"[": "]", "(": ")"}[self._expect("[", "(")]
-            found = In(operand, self._list(self._operand))
+            condition = In(operand, self._list(self._operand))
             self._expect(close)
         else:
             operator = "like" if self._peek_word() == "LIKE" else self._peek()[1]
             if operator in ("like", "+", "-", "*"):
                 raise invalid(f"Unsupported operator in Condition Expression. Operator: {operator}")
             sign = self._expect(*_COMPARATORS)
-            if negated:
+            if is_negated:
                 self._refuse()
             return Compare(_COMPARATORS[sign], operand, self._operand())
-        return Not(found) if negated else found
+        return Not(condition) if is_negated else condition
 
-    def _state(self, operand: Operand, word: str | None, *, negated: bool) -> Condition:
+    def _state(self, operand: Operand, word: str | None, *, is_negated: bool) -> Condition:
         if word == "MISSING":
-            return FunctionCall("attribute_exists" if negated else "attribute_not_exists", (operand,))
+            return FunctionCall("attribute_exists" if is_negated else "attribute_not_exists", (operand,))
         if word != "NULL":
             self._refuse()
         is_null = FunctionCall("attribute_type", (operand, self._placeholder({"S": "NULL"})))
-        return Not(is_null) if negated else is_null
+        return Not(is_null) if is_negated else is_null
 
     def _operand(self) -> Operand:
         group, text = self._peek()
@@ -376,9 +376,9 @@ class _Parser:
             return self._placeholder(self._literal())
         if word == "SIZE" and self._peek(1) == ("sign", "("):
             self._at += 2
-            measured = FunctionCall("size", (self._path(),))
+            size_call = FunctionCall("size", (self._path(),))
             self._expect(")")
-            return measured
+            return size_call
         return self._path()
 
     def _path(self) -> DocumentPath:
@@ -431,28 +431,37 @@ class _Parser:
         if text == "?":
             return self._parameter()
         if text == "[":
-            members = () if self._peek() == ("sign", "]") else self._list(self._literal)
-            self._expect("]")
-            return {"L": list(members)}
+            return self._list_literal()
         if text == "{":
-            names: set[str] = set()
-            pairs = () if self._peek() == ("sign", "}") else self._list(lambda: self._pair(names))
-            self._expect("}")
-            return canonical({"M": dict(pairs)}, 0)
+            return self._map_literal()
         if text == "<<":
-            if self._peek() == ("sign", ">>"):
-                self._at -= 1
-                raise invalid(f"Empty bags are not supported at {self._place()}")
-            elements = self._list(self._literal)
-            self._expect(">>")
-            kinds = {kind(element) for element in elements}
-            if len(kinds) != 1 or not kinds <= {"S", "N", "B"}:
-                raise invalid("Unsupported data type in Bag. DynamoDB only supports either numbers or strings in bags")
-            (name,) = kinds
-            return canonical({f"{name}S": [element[name] for element in elements]})
+            return self._set_literal()
         return self._refuse()
 
-    def _pair(self, others: set[str]) -> tuple[str, Value]:
+    def _list_literal(self) -> Value:
+        members = () if self._peek() == ("sign", "]") else self._list(self._literal)
+        self._expect("]")
+        return {"L": list(members)}
+
+    def _map_literal(self) -> Value:
+        names: set[str] = set()
+        pairs = () if self._peek() == ("sign", "}") else self._list(lambda: self._pair(names))
+        self._expect("}")
+        return canonical({"M": dict(pairs)}, 0)
+
+    def _set_literal(self) -> Value:
+        if self._peek() == ("sign", ">>"):
+            self._at -= 1  # the message has the place of the opening sign
+            raise invalid(f"Empty bags are not supported at {self._place()}")
+        elements = self._list(self._literal)
+        self._expect(">>")
+        kinds = {kind(element) for element in elements}
+        if len(kinds) != 1 or not kinds <= {"S", "N", "B"}:
+            raise invalid("Unsupported data type in Bag. DynamoDB only supports either numbers or strings in bags")
+        (name,) = kinds
+        return canonical({f"{name}S": [element[name] for element in elements]})
+
+    def _pair(self, earlier_names: set[str]) -> tuple[str, Value]:
         """A name and its value. `others` are the names before it."""
         place = self._place()
         group, text = self._next()
@@ -460,9 +469,9 @@ class _Parser:
             self._refuse()
         quote = text[0]
         name = text[1:-1].replace(quote * 2, quote)
-        if name in others:
+        if name in earlier_names:
             raise invalid(f"Duplicate keys in tuple. Key: {name} under root at {place}")
-        others.add(name)
+        earlier_names.add(name)
         self._expect(":")
         return name, self._literal()
 
@@ -492,18 +501,18 @@ class _Parser:
         return word
 
     def _take_word(self, word: str) -> bool:
-        found = self._peek_word() == word
-        self._at += found
-        return found
+        is_next = self._peek_word() == word
+        self._at += is_next
+        return is_next
 
     def _keyword(self, word: str) -> None:
         if not self._take_word(word):
             self._refuse()
 
     def _take(self, sign: str) -> bool:
-        found = self._peek() == ("sign", sign)
-        self._at += found
-        return found
+        is_next = self._peek() == ("sign", sign)
+        self._at += is_next
+        return is_next
 
     def _expect(self, *signs: str) -> str:
         group, text = self._next()
@@ -520,10 +529,10 @@ class _Parser:
         return text
 
     def _list(self, read: Any) -> tuple[Any, ...]:
-        found = [read()]
+        elements = [read()]
         while self._take(","):
-            found.append(read())
-        return tuple(found)
+            elements.append(read())
+        return tuple(elements)
 
     def _refuse(self) -> NoReturn:
         raise invalid(f"Statement wasn't well formed, can't be processed: {self._text}")
@@ -531,17 +540,17 @@ class _Parser:
 
 def _tokens(text: str) -> tuple[list[tuple[str, str]], list[int]]:
     """The tokens of a statement, each with its kind, and where they begin."""
-    found: list[tuple[str, str]] = []
+    tokens: list[tuple[str, str]] = []
     begins: list[int] = []
-    at = 0
+    position = 0
     while True:
-        while blank := _BLANK.match(text, at):
-            at = blank.end()
-        match = _TOKEN.match(text, at)
+        while blank := _BLANK.match(text, position):
+            position = blank.end()
+        match = _TOKEN.match(text, position)
         if match is None or match.lastgroup is None:
             raise invalid(f"Statement wasn't well formed, can't be processed: {text}")
-        found.append((match.lastgroup, match.group(match.lastgroup)))
+        tokens.append((match.lastgroup, match.group(match.lastgroup)))
         begins.append(match.start(match.lastgroup))
         if match.lastgroup == "end":
-            return found, begins
-        at = match.end()
+            return tokens, begins
+        position = match.end()

@@ -72,21 +72,21 @@ def _text_size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode())
 
 
-def measured(given: Any) -> tuple[Item, int]:
+def measured(raw_item: Any) -> tuple[Item, int]:
     """`canonical_item` and its `item_size` in one pass, because every write needs both.
 
     >>> measured({"pk": {"S": "user#1"}, "n": {"N": "042"}})
     ({'pk': {'S': 'user#1'}, 'n': {'N': '42'}}, 11)
     """
-    names = "".join(given)
-    if len(names) > SHORT_NAME or "" in given:
-        item = canonical_item(given)
+    names = "".join(raw_item)
+    if len(names) > SHORT_NAME or "" in raw_item:
+        item = canonical_item(raw_item)
         return item, item_size(item)
-    changed: Item = {}
+    changed_values: Item = {}
     texts = [names]
     size = 0
     try:
-        for name, value in given.items():
+        for name, value in raw_item.items():
             if len(value) == 1:
                 text = value.get("S")
                 if text is not None:
@@ -97,13 +97,13 @@ def measured(given: Any) -> tuple[Item, int]:
                     number = numbers.normalise(text)
                     size += numbers.size(number)
                     if number != text:
-                        changed[name] = {"N": number}
+                        changed_values[name] = {"N": number}
                     continue
-            changed[name] = canonical(value)
-            size += value_size(changed[name])
+            changed_values[name] = canonical(value)
+            size += value_size(changed_values[name])
     except DynamoDBError as error:
-        check_levels(given, error)
+        check_levels(raw_item, error)
         raise
-    item = {**given, **changed} if changed else given
+    item = {**raw_item, **changed_values} if changed_values else raw_item
     # Counting one joined text is faster than many.
     return item, size + _text_size("".join(texts))

@@ -30,9 +30,9 @@ Value = dict[str, Any]
 """A valid, canonical value: a dict with one member."""
 Item = dict[str, Value]
 
-_ONE = "must contain exactly one of the supported datatypes"
-_EMPTY = f"Supplied AttributeValue is empty, {_ONE}"
-_SEVERAL = f"Supplied AttributeValue has more than one datatypes set, {_ONE}"
+_EXACTLY_ONE = "must contain exactly one of the supported datatypes"
+_EMPTY = f"Supplied AttributeValue is empty, {_EXACTLY_ONE}"
+_SEVERAL_TYPES = f"Supplied AttributeValue has more than one datatypes set, {_EXACTLY_ONE}"
 _PARAMETER = "One or more parameter values were invalid: "
 
 
@@ -54,17 +54,17 @@ def canonical_item(item: Any) -> Item:
         raise
 
 
-def _canonical_members(named: dict[str, Any], depth: int) -> Item:
-    found: Item = {}
-    for name, value in named.items():
+def _canonical_members(members: dict[str, Any], depth: int) -> Item:
+    canonical_members: Item = {}
+    for name, value in members.items():
         if not 0 < len(name) <= SHORT_NAME:
             check_name(name)
         # Most values are text, which is already canonical.
         if len(value) == 1 and value.get("S") is not None:
-            found[name] = value
+            canonical_members[name] = value
         else:
-            found[name] = canonical(value, depth)
-    return found
+            canonical_members[name] = canonical(value, depth)
+    return canonical_members
 
 
 SHORT_NAME = limits.ATTRIBUTE_NAME_SIZE // 4
@@ -92,7 +92,8 @@ def canonical(value: Any, depth: int = 1) -> Value:
         for name, content in value.items() if len(value) != 1 else ():
             canonical({name: content}, depth)  # an invalid one is reported first
         if len(value) != 1:
-            raise UnprefixedError(_SEVERAL if value else _EMPTY)
+            raise UnprefixedError(_SEVERAL_TYPES if value else _EMPTY)
+    # One piece and in this order, because it runs for each value of each item: the most common types come first.
     for name, content in value.items():
         if name in ("S", "BOOL"):
             return value  # type: ignore[no-any-return]
@@ -115,12 +116,12 @@ def canonical(value: Any, depth: int = 1) -> Value:
     raise AssertionError("a value has one member")
 
 
-def check_levels(item: Any, refused: DynamoDBError) -> None:
+def check_levels(item: Any, error: DynamoDBError) -> None:
     """Refuse an item that is nested too deeply. DynamoDB reports this before other problems of values.
 
     Nesting is checked together with everything else, so this only runs after a value was `refused` for another reason.
     """
-    if refused.code == "ValidationException":
+    if error.code == "ValidationException":
         for value in item.values():
             _check_levels(value, 1)
 
@@ -148,10 +149,10 @@ def _canonical_set(name: str, members: list[str]) -> list[str]:
         refuse(_PARAMETER + _EMPTY_SET[name])
     if name == "NS":
         members = [numbers.normalise(member) for member in members]
-    found = set_of(name, members)
-    if len(found) != len(members):
+    canonical_members = set_of(name, members)
+    if len(canonical_members) != len(members):
         _refuse_duplicates(name, members)
-    return found
+    return canonical_members
 
 
 _EMPTY_SET = {
@@ -177,16 +178,18 @@ def _refuse_duplicates(name: str, members: list[str]) -> NoReturn:
         raise TwoWordingsError(
             "Input collection contains duplicates", _PARAMETER + "Input collection contains duplicates."
         )
-    seen: set[str] = set()
+    distinct_members: set[str] = set()
     for member in members:
-        if member in seen:
+        if member in distinct_members:
             break
-        seen.add(member)
+        distinct_members.add(member)
     between, of_type = (", ", " ") if name == "SS" else (",", "of type BS ")
-    shown = between.join(f'"{member}"' for member in (*set_of(name, seen), *members[len(seen) :]))
+    members_text = between.join(
+        f'"{member}"' for member in (*set_of(name, distinct_members), *members[len(distinct_members) :])
+    )
     raise TwoWordingsError(
         _PARAMETER + f"Input collection [{', '.join(members)}]{of_type}contains duplicates.",
-        _PARAMETER + f"Input collection [{shown}]{of_type}contains duplicates.",
+        _PARAMETER + f"Input collection [{members_text}]{of_type}contains duplicates.",
     )
 
 
@@ -212,20 +215,22 @@ def _unserialisable(message: str) -> NoReturn:
     raise DynamoDBError("SerializationException", message)
 
 
-def equal(left: Value, right: Value) -> bool:
+def equal(first: Value, second: Value) -> bool:
     """Whether two canonical values are equal. The order of set members does not matter, at any depth."""
-    if left == right:
+    if first == second:
         return True
-    name = kind(left)
-    if name != kind(right):
+    name = kind(first)
+    if name != kind(second):
         return False
-    mine, theirs = left[name], right[name]
+    first_content, second_content = first[name], second[name]
     if name in ("SS", "NS", "BS"):
-        return len(mine) == len(theirs) and set(mine) == set(theirs)
+        return len(first_content) == len(second_content) and set(first_content) == set(second_content)
     if name == "L":
-        return len(mine) == len(theirs) and all(map(equal, mine, theirs))
+        return len(first_content) == len(second_content) and all(map(equal, first_content, second_content))
     if name == "M":
-        return mine.keys() == theirs.keys() and all(equal(member, theirs[key]) for key, member in mine.items())
+        return first_content.keys() == second_content.keys() and all(
+            equal(member, second_content[key]) for key, member in first_content.items()
+        )
     return False
 
 

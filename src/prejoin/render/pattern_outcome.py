@@ -17,12 +17,12 @@ def operation_of(workload: Workload, design: Design, pattern: Pattern) -> Operat
     >>> operation_of(search, Design("t"), search.reads[0]).problem
     'out of scope'
     """
-    found = design.operation(pattern.id)
-    if found is not None:
-        return found
+    operation = design.operation(pattern.id)
+    if operation is not None:
+        return operation
     pins = [decision.pin for decision in workload.decisions]
-    out = any(isinstance(pin, OutOfScope) and pin.pattern == pattern.id for pin in pins)
-    return Operation(pattern.id, problem=OUT_OF_SCOPE if out else _NOT_MAPPED)
+    is_out_of_scope = any(isinstance(pin, OutOfScope) and pin.pattern == pattern.id for pin in pins)
+    return Operation(pattern.id, problem=OUT_OF_SCOPE if is_out_of_scope else _NOT_MAPPED)
 
 
 def outcome(operation: Operation) -> str:

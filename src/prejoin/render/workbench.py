@@ -12,9 +12,11 @@ from pathlib import PurePosixPath
 
 import msgspec
 
+from prejoin.constructs.construct import AddedConstruct
+from prejoin.constructs.registry import added_in
 from prejoin.design.document.samples import sample_item, sample_values, varying
 from prejoin.design.mapping.validate import must_fit
-from prejoin.design.model import TABLE, Billing, Design, Guard, Item, KeyAttribute, ProjectionKind, Slot
+from prejoin.design.model import TABLE, Billing, Design, Item, KeyAttribute, ProjectionKind, Slot
 from prejoin.design.workbench.description import in_form, write_description
 from prejoin.design.workbench.file_format import (
     PROVISIONED,
@@ -31,7 +33,6 @@ from prejoin.design.workbench.file_format import (
 )
 from prejoin.design.workbench.read_model import GUARD
 from prejoin.keys import KeyValueError, TemplateError, fields_of
-from prejoin.keys.guard import guard_key
 from prejoin.types import Kind, Type
 from prejoin.workload.model import Workload
 
@@ -72,10 +73,10 @@ def render_workbench(
 
 def _keys(slot: Slot) -> WorkbenchKeys:
     (pk,) = slot.pk
-    return WorkbenchKeys(_named(pk), _named(slot.sk[0]) if slot.sk else msgspec.UNSET)
+    return WorkbenchKeys(_workbench_attribute(pk), _workbench_attribute(slot.sk[0]) if slot.sk else msgspec.UNSET)
 
 
-def _named(attribute: KeyAttribute) -> WorkbenchAttribute:
+def _workbench_attribute(attribute: KeyAttribute) -> WorkbenchAttribute:
     return WorkbenchAttribute(attribute.name, attribute.type)
 
 
@@ -87,13 +88,13 @@ def _index(slot: Slot) -> WorkbenchIndex:
 
 def _attributes(design: Design, facets: tuple[TableFacet, ...]) -> Iterator[WorkbenchAttribute]:
     """All attributes but the table's key, each once: a name has one type in a model."""
-    found = {a.name: a.type for slot in design.indexes for a in (*slot.pk, *slot.sk)}
+    attribute_types = {attribute.name: attribute.type for slot in design.indexes for attribute in (*slot.pk, *slot.sk)}
     for facet in facets:
         for sample in facet.table_data:
             for name, value in sample.items():
-                found.setdefault(name, next(iter(value)))
-    own = {a.name for a in (*design.slots[0].pk, *design.slots[0].sk)}
-    yield from (WorkbenchAttribute(name, type_) for name, type_ in found.items() if name not in own)
+                attribute_types.setdefault(name, next(iter(value)))
+    table_keys = {attribute.name for attribute in (*design.slots[0].pk, *design.slots[0].sk)}
+    yield from (WorkbenchAttribute(name, type_) for name, type_ in attribute_types.items() if name not in table_keys)
 
 
 # --- Items ----------------------------------------------------------------------------------------------------------
@@ -102,20 +103,19 @@ def _attributes(design: Design, facets: tuple[TableFacet, ...]) -> Iterator[Work
 def _facets(workload: Workload, design: Design) -> Iterator[TableFacet]:
     for item in design.items:
         name = f"{item.entity}.{item.copy}" if item.copy else item.entity
-        own = item.facets[0]
-        yield _facet(design, name, (*own.pk, *own.sk), list(_samples(workload, design, item)))
-    for guard in design.guards:
-        found = _guarded(workload, design, guard)
-        if found:
-            name = f"{guard.entity}{GUARD}{'+'.join(guard.attributes)}"
-            yield _facet(design, name, *found)
+        table_facet = item.facets[0]
+        yield _facet(design, name, (*table_facet.pk, *table_facet.sk), list(_samples(workload, design, item)))
+    for bound in added_in(workload, design):
+        if bound.item_name.guard and (guard_sample := _guard_sample(workload, design, bound)):
+            name = f"{bound.entity.name}{GUARD}{'+'.join(bound.item_name.guard)}"
+            yield _facet(design, name, *guard_sample)
 
 
 def _facet(design: Design, name: str, texts: tuple[str, ...], samples: list[Sample]) -> TableFacet:
     alias = Alias(texts[0], texts[1] if len(texts) > 1 else msgspec.UNSET)
-    own = {a.name for a in (*design.slots[0].pk, *design.slots[0].sk)}
-    others = dict.fromkeys(key for sample in samples for key in sample if key not in own)
-    return TableFacet(name, alias, tuple(samples), tuple(others))
+    table_keys = {attribute.name for attribute in (*design.slots[0].pk, *design.slots[0].sk)}
+    other_attributes = dict.fromkeys(key for sample in samples for key in sample if key not in table_keys)
+    return TableFacet(name, alias, tuple(samples), tuple(other_attributes))
 
 
 def _samples(workload: Workload, design: Design, item: Item) -> Iterator[Sample]:
@@ -123,54 +123,55 @@ def _samples(workload: Workload, design: Design, item: Item) -> Iterator[Sample]
     entity = workload.entity(item.entity)
     if entity is None:
         return
-    own = item.facets[0]
-    beside = varying(entity, own)
-    elsewhere = tuple(name for text in (*own.pk, *own.sk) for name in fields_of(text))
-    keys = {a.name: a.type for slot in design.slots for a in (*slot.pk, *slot.sk)}
+    table_facet = item.facets[0]
+    beside = varying(entity, table_facet)
+    elsewhere = tuple(name for text in (*table_facet.pk, *table_facet.sk) for name in fields_of(text))
+    keys = {attribute.name: attribute.type for slot in design.slots for attribute in (*slot.pk, *slot.sk)}
     types = entity.types
-    seen = set()
-    for second in ((), beside, elsewhere):
-        plain = sample_item(design, workload, item, second)
-        sample = {name: stored(value, types.get(name), keys.get(name)) for name, value in plain.items()}
-        key = tuple(str(sample.get(a.name)) for a in (*design.slots[0].pk, *design.slots[0].sk))
-        if key not in seen:
-            seen.add(key)
+    seen_keys = set()
+    for varied in ((), beside, elsewhere):
+        plain = sample_item(design, workload, item, varied)
+        sample = {name: dynamodb_value(value, types.get(name), keys.get(name)) for name, value in plain.items()}
+        key = tuple(str(sample.get(attribute.name)) for attribute in (*design.slots[0].pk, *design.slots[0].sk))
+        if key not in seen_keys:
+            seen_keys.add(key)
             yield sample
 
 
-def _guarded(workload: Workload, design: Design, guard: Guard) -> tuple[tuple[str, ...], list[Sample]] | None:
-    entity, item = workload.entity(guard.entity), design.item(guard.entity)
+def _guard_sample(
+    workload: Workload, design: Design, bound: AddedConstruct
+) -> tuple[tuple[str, ...], list[Sample]] | None:
     slot = design.slot(TABLE)
-    if entity is None or item is None or slot is None:
+    if slot is None:
         return None
     try:
-        pk, sk = guard_key(item.tag, guard.attributes, entity.types, design.separator, bool(slot.sk))
-        values = sample_values(workload, entity, design)
-        found = [(pk, slot.pk[0]), *([(sk, slot.sk[0])] if sk else [])]
-        sample = {attribute.name: {"S": template.build(values)} for template, attribute in found}
+        templates = bound.templates(design)
+        values = sample_values(workload, bound.entity, design)
+        keys = zip(templates, (*slot.pk, *slot.sk), strict=True)
+        sample = {attribute.name: {"S": template.build(values)} for template, attribute in keys}
     except (TemplateError, KeyValueError):
         return None
-    return tuple(template.text for template, _ in found), [sample]
+    return tuple(template.text for template in templates), [sample]
 
 
-def stored(value: object, type_: Type | None, key: str | None = None) -> dict[str, object]:
+def dynamodb_value(value: object, type_: Type | None, key: str | None = None) -> dict[str, object]:
     """A value in DynamoDB's JSON.
 
-    >>> stored(19.5, Type(Kind.DECIMAL)), stored(["a"], Type(Kind.SET, of=Type(Kind.STRING)))
+    >>> dynamodb_value(19.5, Type(Kind.DECIMAL)), dynamodb_value(["a"], Type(Kind.SET, of=Type(Kind.STRING)))
     ({'N': '19.5'}, {'SS': ['a']})
-    >>> stored(["a"], Type(Kind.LIST, of=Type(Kind.STRING)))
+    >>> dynamodb_value(["a"], Type(Kind.LIST, of=Type(Kind.STRING)))
     {'L': [{'S': 'a'}]}
     """
     kind = type_.kind if type_ else None
     if isinstance(value, bool):
         return {"BOOL": value}
     if isinstance(value, dict):
-        return {"M": {str(name): stored(one, None) for name, one in value.items()}}
+        return {"M": {str(name): dynamodb_value(member, None) for name, member in value.items()}}
     if isinstance(value, list):
-        inside = [stored(one, type_.of if type_ else None) for one in value]
+        inside = [dynamodb_value(element, type_.of if type_ else None) for element in value]
         if kind is Kind.SET and inside:
             tag = next(iter(inside[0]))
-            return {_SETS.get(tag, "SS"): [str(next(iter(one.values()))) for one in inside]}
+            return {_SETS.get(tag, "SS"): [str(next(iter(value_of_element.values()))) for value_of_element in inside]}
         return {"L": inside}
     if isinstance(value, int | float):
         return {"N": str(value)}

@@ -75,12 +75,12 @@ def read_changes(schema: Schema, event: Event) -> Iterator[StreamChange[Any]]:
     update Order(order_id='7', status='SHIPPED') ['status']
     """
     for record in read_records(event):
-        found = typed(schema, record)
-        if found is not None:
-            yield found
+        change = change_of(schema, record)
+        if change is not None:
+            yield change
 
 
-def typed(schema: Schema, record: StreamRecord) -> StreamChange[Any] | None:
+def change_of(schema: Schema, record: StreamRecord) -> StreamChange[Any] | None:
     """Return the change of a record; None if the item is not one of an entity."""
     bound = _entity(schema, record)
     if bound is None:
@@ -101,12 +101,13 @@ def typed(schema: Schema, record: StreamRecord) -> StreamChange[Any] | None:
 
 
 def _entity(schema: Schema, record: StreamRecord) -> BoundEntity[Any] | None:
-    """The entity of an item: by its type attribute, or by its key if there is none, as in a stream of keys only."""
+    """Return the entity of an item: by its type attribute, or by its key in a stream of keys only."""
     image = record.new or record.old or {}
     tag = image.get(schema.type_attribute, {}).get("S")
     if tag is not None:
         return schema.by_tag.get(tag)
     names = schema.keys(TABLE).names
+    # A copy or a guard has a key that no entity's own item has, and is left out.
     try:
         cls, _ = schema.read_key(*(next(iter(record.keys[name].values())) for name in names))
     except (KeyValueError, KeyError):
@@ -120,8 +121,10 @@ def _object(bound: BoundEntity[Any], image: Json | None, key: Json) -> Any:
 
 def _differences(bound: BoundEntity[Any], old: Json, new: Json) -> frozenset[str]:
     attributes = bound.codec.attributes.values()
-    return frozenset(one.name for one in attributes if not _same(old.get(one.wire), new.get(one.wire)))
+    return frozenset(
+        attribute.name for attribute in attributes if not _same(old.get(attribute.wire), new.get(attribute.wire))
+    )
 
 
-def _same(one: Json | None, other: Json | None) -> bool:
-    return one is other if one is None or other is None else equal(one, other)
+def _same(first: Json | None, second: Json | None) -> bool:
+    return first is second if first is None or second is None else equal(first, second)

@@ -26,18 +26,19 @@ class StreamConsumer:
         """Begin at the position in the file `checkpoint`; without one, at the oldest change that is kept."""
         self._handlers = handlers
         self._checkpoint = Path(checkpoint) if checkpoint is not None else None
-        self._changes = engine.changes(table, after=self._saved(), oldest=True)
+        self._changes = engine.changes(table, after=self._read_position(), oldest=True)
 
     def run(self, stop: Stop | None = None, wait: float = 0.2) -> int:
         """Handle all changes that there are, and return their number. With `stop`, wait for more until it is set."""
         total = 0
         while not (stop and stop.is_set()):
             position = self._changes.position
-            found = self._changes.read(_AT_ONCE)
-            if found:
+            batch = self._changes.read(_AT_ONCE)
+            if batch:
                 try:
-                    total += self._handlers.handle(found)
+                    total += self._handlers.handle(batch)
                 except BaseException:
+                    # Reading has moved the position: back, so that the next run begins with the same batch.
                     self._changes.position = position
                     raise
                 self._save()
@@ -47,7 +48,7 @@ class StreamConsumer:
                 stop.wait(wait)
         return total
 
-    def _saved(self) -> str | None:
+    def _read_position(self) -> str | None:
         if self._checkpoint is None or not self._checkpoint.exists():
             return None
         return self._checkpoint.read_text(encoding="utf-8").strip()
@@ -55,6 +56,7 @@ class StreamConsumer:
     def _save(self) -> None:
         if self._checkpoint is None:
             return
-        beside = self._checkpoint.with_name(f".{self._checkpoint.name}.{os.getpid()}")
-        beside.write_text(self._changes.position, encoding="utf-8")
-        beside.replace(self._checkpoint)
+        # A file that takes the place of another: a crash leaves the old position or the new one, never half of it.
+        temporary_file = self._checkpoint.with_name(f".{self._checkpoint.name}.{os.getpid()}")
+        temporary_file.write_text(self._changes.position, encoding="utf-8")
+        temporary_file.replace(self._checkpoint)

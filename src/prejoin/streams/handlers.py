@@ -12,7 +12,7 @@ import msgspec
 from prejoin.table.errors import ArgumentError
 from prejoin.table.schema.schema import Schema
 
-from .changes import ChangeKind, StreamChange, typed
+from .changes import ChangeKind, StreamChange, change_of
 from .records import Event, StreamRecord, read_records
 
 E = TypeVar("E")
@@ -42,7 +42,10 @@ class _Rule(msgspec.Struct, frozen=True):
         if self.attribute not in change.changed:
             return False
         sides = ((self.before, change.old), (self.after, change.new))
-        return all(wanted is _ANY or getattr(found, self.attribute, None) == wanted for wanted, found in sides)
+        return all(
+            expected_value is _ANY or getattr(image, self.attribute, None) == expected_value
+            for expected_value, image in sides
+        )
 
 
 class StreamHandlers:
@@ -77,7 +80,7 @@ class StreamHandlers:
         self._schema.entity(entity)
         if unknown := set(kinds) - set(_KINDS):
             raise ArgumentError(f"{unknown.pop()!r} is not a kind of change. Use {', '.join(map(repr, _KINDS))}")
-        return self._adding(_Rule(entity, kinds or _KINDS, _ANY))
+        return self._adder_of(_Rule(entity, kinds or _KINDS, _ANY))
 
     def changed(self, entity: type, attribute: str, *, before: Any = _ANY, after: Any = _ANY) -> Callable[[H], H]:
         """Return a decorator: the function handles updates that change an attribute, from and to these values.
@@ -85,9 +88,9 @@ class StreamHandlers:
         The stream needs old images: StreamViewType NEW_AND_OLD_IMAGES.
         """
         self._schema.entity(entity).codec.attribute(attribute)
-        return self._adding(_Rule(entity, ("update",), _ANY, attribute, before, after))
+        return self._adder_of(_Rule(entity, ("update",), _ANY, attribute, before, after))
 
-    def _adding(self, rule: _Rule) -> Callable[[H], H]:
+    def _adder_of(self, rule: _Rule) -> Callable[[H], H]:
         def add(function: H) -> H:
             self._rules.append(msgspec.structs.replace(rule, function=function))
             return function
@@ -125,25 +128,26 @@ class StreamHandlers:
         return _SUCCESS
 
     def _handle(self, record: StreamRecord) -> int:
-        found = list(self._calls(record))
-        for function, change in found:
+        calls = list(self._calls(record))
+        for function, change in calls:
             answer = function(change)
+            # A coroutine that nobody awaits does nothing, and the change would be lost without a word.
             if inspect.isawaitable(answer):
                 _discard(answer)
                 name = getattr(function, "__name__", "a handler")
                 raise ArgumentError(f"{name} is a coroutine function. Use handle_async() or call_async()")
-        return bool(found)
+        return bool(calls)
 
     async def _handle_async(self, record: StreamRecord) -> int:
-        found = list(self._calls(record))
-        for function, change in found:
+        calls = list(self._calls(record))
+        for function, change in calls:
             answer = function(change)
             if inspect.isawaitable(answer):
                 await answer
-        return bool(found)
+        return bool(calls)
 
     def _calls(self, record: StreamRecord) -> Iterator[tuple[Handler[Any], StreamChange[Any]]]:
-        change = typed(self._schema, record)
+        change = change_of(self._schema, record)
         if change is not None:
             yield from ((rule.function, change) for rule in self._rules if rule.fits(change))
 

@@ -71,10 +71,10 @@ def read_records(event: Event) -> Iterator[StreamRecord]:
 def _read(record: Mapping[str, Any]) -> StreamRecord:
     sequence = ""
     # Lambda puts the data of a Kinesis record under `kinesis`, EventBridge Pipes beside the sequence number.
-    delivered = record.get("kinesis", record)
-    if "data" in delivered:
-        sequence = delivered["sequenceNumber"]
-        record = msgspec.json.decode(base64.b64decode(delivered["data"], validate=True))
+    envelope = record.get("kinesis", record)
+    if "data" in envelope:
+        sequence = envelope["sequenceNumber"]
+        record = msgspec.json.decode(base64.b64decode(envelope["data"], validate=True))
     change = record["dynamodb"]
     name = record["eventName"]
     if name not in ("INSERT", "MODIFY", "REMOVE"):
@@ -95,18 +95,18 @@ def _read(record: Mapping[str, Any]) -> StreamRecord:
 
 
 def _moment(change: Mapping[str, Any]) -> datetime | None:
-    found = change.get("ApproximateCreationDateTime")
-    if found is None or isinstance(found, datetime):
-        return found
+    moment = change.get("ApproximateCreationDateTime")
+    if moment is None or isinstance(moment, datetime):
+        return moment
     unit = _PER_SECOND.get(change.get("ApproximateCreationDateTimePrecision", ""), 1)
     # Kinesis counts milliseconds where it does not name the unit.
-    if unit == 1 and found > 10**11:
+    if unit == 1 and moment > 10**11:
         unit = _PER_SECOND["MILLISECOND"]
-    return datetime.fromtimestamp(float(found) / unit, UTC)
+    return datetime.fromtimestamp(float(moment) / unit, UTC)
 
 
 def _image(item: Mapping[str, Any] | None) -> Json | None:
-    """The item as it is on the wire. boto3 has decoded binary values already."""
+    """Return the item as it is on the wire. boto3 has decoded binary values already."""
     return None if item is None else {name: _value(value) for name, value in item.items()}
 
 
@@ -116,9 +116,11 @@ def _value(value: Mapping[str, Any]) -> Any:
         case "B" if isinstance(content, bytes):
             return {tag: base64.b64encode(content).decode()}
         case "BS":
-            return {tag: [base64.b64encode(one).decode() if isinstance(one, bytes) else one for one in content]}
+            return {
+                tag: [base64.b64encode(member).decode() if isinstance(member, bytes) else member for member in content]
+            }
         case "L":
-            return {tag: [_value(one) for one in content]}
+            return {tag: [_value(element) for element in content]}
         case "M":
             return {tag: _image(content)}
         case _:

@@ -22,29 +22,37 @@ def keep_fresh(handlers: StreamHandlers, db: Client | AsyncClient) -> None:
     """
     for entity in db.schema.entities:
         if followers(db.schema, entity.codec.cls):
-            handlers.on(entity.codec.cls, "update")(_Source(db).handle)
-        own = [one for one in entity.patterns if isinstance(one, FollowsPattern)]
-        if any(not one.declared.checked for one in own):
-            handlers.on(entity.codec.cls, "insert", "update")(_Item(db, own).handle)
+            handlers.on(entity.codec.cls, "update")(_SourceHandler(db).handle)
+        own = [pattern for pattern in entity.patterns if isinstance(pattern, FollowsPattern)]
+        if any(not pattern.declared.checked for pattern in own):
+            handlers.on(entity.codec.cls, "insert", "update")(_FollowerHandler(db, own).handle)
 
 
-class _Source:
+class _SourceHandler:
+    """Refreshes the items that follow a source, when an attribute that they follow has changed."""
+
     def __init__(self, db: Client | AsyncClient) -> None:
         self._db = db
 
     def handle(self, change: StreamChange[Any]) -> Any:
         db, source = self._db, change.new
-        followed = {name for one in followers(db.schema, change.entity) for name in one.declared.attributes.values()}
-        if source is None or change.changed.isdisjoint(followed):
+        followed_names = {
+            name for follower in followers(db.schema, change.entity) for name in follower.declared.attributes.values()
+        }
+        if source is None or change.changed.isdisjoint(followed_names):
             return None
         base = db.schema.entity(change.entity).base.attributes
         return refresh(db, change.entity, **{name: getattr(source, name) for name in base})
 
 
-class _Item:
+class _FollowerHandler:
+    """Compares an item that was written without a check with its sources."""
+
     def __init__(self, db: Client | AsyncClient, patterns: list[FollowsPattern]) -> None:
         self._db = db
-        self._names = {name for one in patterns for name in (*one.declared.attributes, *one.source.names.values())}
+        self._names = {
+            name for pattern in patterns for name in (*pattern.declared.attributes, *pattern.source.names.values())
+        }
 
     def handle(self, change: StreamChange[Any]) -> Any:
         if change.new is None or change.changed.isdisjoint(self._names):

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 10
 """How often a change is applied anew if another one of the same object was first."""
-KEPT = timedelta(days=2)
+CONTRIBUTION_LIFETIME = timedelta(days=2)
 """How long the contribution of a deleted object is kept. A stream has records of the last 24 hours."""
 Values = Mapping[str, Any]
 
@@ -121,9 +121,9 @@ def keep_totals(handlers: StreamHandlers, db: Client | AsyncClient, *totals: Str
 
     With an `AsyncClient`, use the methods of the handlers that await.
     """
-    for one in totals:
-        _check(db.schema, one)
-        handlers.on(one.of)(_Handler(db, one).handle)
+    for total in totals:
+        _check(db.schema, total)
+        handlers.on(total.of)(_Handler(db, total).handle)
 
 
 @overload
@@ -161,7 +161,9 @@ class _Handler:
         texts = [next(iter(change.key[name].values())) for name in schema.keys("table").names]
         key = schema.read_key(*texts)[1]
         item = _text(bound, {name: key[name] for name in bound.base.attributes})
-        return self._db._run(_replaced(schema, self._db.table, self._totals, item, change.sequence, change.new))
+        return self._db._run(
+            _replace_contribution(schema, self._db.table, self._totals, item, change.sequence, change.new)
+        )
 
 
 class _Rebuild:
@@ -184,20 +186,20 @@ class _Rebuild:
 
     def _items(self, objects: Iterable[Any]) -> Iterator[str]:
         """Return the objects of a page, and those that are counted and may be gone."""
-        for one in objects:
-            if isinstance(one, Contribution):
-                if one.totals == self._totals.title and one.added is not None:
-                    yield one.item
+        for record in objects:
+            if isinstance(record, Contribution):
+                if record.totals == self._totals.title and record.added is not None:
+                    yield record.item
             else:
                 self._seen += 1
-                yield _text(self._bound, {name: getattr(one, name) for name in self._bound.base.attributes})
+                yield _text(self._bound, {name: getattr(record, name) for name in self._bound.base.attributes})
         self._progress(self._seen)
 
     def _item(self, item: str) -> Steps[bool]:
-        return _replaced(self._schema, self._table, self._totals, item)
+        return _replace_contribution(self._schema, self._table, self._totals, item)
 
 
-def _replaced(
+def _replace_contribution(
     schema: Schema, table: str, totals: StreamTotals, item: str, sequence: str | None = None, new: Any = None
 ) -> Steps[bool]:
     """Replace the contribution of an object, and return whether it has changed.
@@ -215,49 +217,68 @@ def _replaced(
             new = yield from get_steps(schema, table, totals.of, _values(source, item), True, None)
         elif before is not None and int(sequence) <= int(before.sequence):
             return False  # delivered again, or later than a newer change
-        added, was = _added(into, totals, new), before.added if before else None
-        if sequence is None and added == was:
+        new_amounts, old_amounts = _amounts_text(into, totals, new), before.added if before else None
+        if sequence is None and new_amounts == old_amounts:
             return False
-        number = (before.sequence if before else "0") if sequence is None else sequence
-        ends = now() + KEPT if added is None else None
-        mark = Contribution(**key, sequence=number, added=added, expires_at=ends)
-        writes = [_marked(schema, before, mark), *_moved(schema, into, was, added)]
+        # A rebuild keeps the number, so that changes which the stream has yet to deliver are newer.
+        number = sequence or (before.sequence if before else "0")
+        # A late record of a deleted object still finds its contribution, and does nothing.
+        expires_at = now() + CONTRIBUTION_LIFETIME if new_amounts is None else None
+        contribution = Contribution(**key, sequence=number, added=new_amounts, expires_at=expires_at)
+        contribution_write = _contribution_write(schema, before, contribution)
+        updates = _total_updates(schema, into, old_amounts, new_amounts)
         try:
-            yield from write_all(schema, table, writes)
+            yield from write_all(schema, table, [contribution_write, *updates])
         except (ConditionFailed, TransactionCancelled) as error:
-            failures = error.failures if isinstance(error, TransactionCancelled) else (error,)
-            if not any(isinstance(one, ConditionFailed) for one in failures):
+            if not _has_false_condition(error):
                 raise
         else:
             return True
     raise Conflict(f"{item} was changed during each of {ATTEMPTS} attempts to count it. Nothing was written")
 
 
-def _marked(schema: Schema, before: Contribution | None, mark: Contribution) -> Write:
+def _has_false_condition(error: ConditionFailed | TransactionCancelled) -> bool:
+    """Return whether an item had changed, so that another attempt may succeed."""
+    failures = error.failures if isinstance(error, TransactionCancelled) else (error,)
+    return any(isinstance(failure, ConditionFailed) for failure in failures)
+
+
+def _contribution_write(schema: Schema, before: Contribution | None, after: Contribution) -> Write:
     """Return the write of a contribution, on the condition that it has not changed since it was read."""
     if before is None:
-        return insert_write(schema, mark)
+        return insert_write(schema, after)
     return put_write(
-        schema, mark, None, lambda one: (one.sequence == before.sequence) & (one.added == before.added), False
+        schema,
+        after,
+        None,
+        lambda contribution: (contribution.sequence == before.sequence) & (contribution.added == before.added),
+        False,
     )
 
 
-def _moved(schema: Schema, into: BoundEntity[Any], was: str | None, added: str | None) -> Iterator[Write]:
+def _total_updates(
+    schema: Schema, into: BoundEntity[Any], old_amounts: str | None, new_amounts: str | None
+) -> Iterator[Write]:
     """Return the writes that take a contribution from one total and add another, which may be to the same one."""
-    amounts: dict[str, tuple[Values, dict[str, Any]]] = {}
-    for text, sign in ((was, -1), (added, 1)):
-        values: Values = _values(into, text) if text is not None else {}
+    amounts_by_total: dict[str, tuple[Values, dict[str, Any]]] = {}
+    for text, sign in ((old_amounts, -1), (new_amounts, 1)):
+        if text is None:
+            continue
+        values = _values(into, text)
         key = {name: values[name] for name in into.base.attributes if name in values}
-        _, sums = amounts.setdefault(_text(into, key), (key, {})) if values else ({}, {})
+        # One update if both are of the same total: a transaction cannot write an item twice.
+        _, sums = amounts_by_total.setdefault(_text(into, key), (key, {}))
         for name in values.keys() - key.keys():
             sums[name] = sums.get(name, 0) + sign * values[name]
-    for total, sums in amounts.values():
-        if moved := {name: amount for name, amount in sums.items() if amount}:
-            yield update_write(schema, into.codec.cls, Changes({}, moved), None, total, False, None, True)
+    for total, sums in amounts_by_total.values():
+        amounts = {name: amount for name, amount in sums.items() if amount}
+        if amounts:
+            # An upsert: the first object of a total creates it.
+            yield update_write(schema, into.codec.cls, Changes({}, amounts), None, total, False, None, True)
 
 
-def _added(into: BoundEntity[Any], totals: StreamTotals, new: Any) -> str | None:
-    """The amounts that an object adds, and the total, as text; None if it is not counted."""
+def _amounts_text(into: BoundEntity[Any], totals: StreamTotals, new: Any) -> str | None:
+    """Return the amounts that an object adds, and the total, as text; None if it is not counted."""
     key = totals.by(new) if new is not None else None
     return None if key is None else _text(into, {**key, **totals.add(new)})
 
@@ -268,14 +289,18 @@ def _text(entity: BoundEntity[Any], values: Values) -> str:
 
 
 def _values(entity: BoundEntity[Any], text: str) -> dict[str, Any]:
-    stored = msgspec.json.decode(text)
+    item = msgspec.json.decode(text)
     attributes = entity.codec.attributes.values()
-    return {one.name: one.value.decode(stored[one.wire]) for one in attributes if one.wire in stored}
+    return {
+        attribute.name: attribute.value.decode(item[attribute.wire])
+        for attribute in attributes
+        if attribute.wire in item
+    }
 
 
 def _check(schema: Schema, totals: StreamTotals) -> BoundEntity[Any]:
     """Return the entity of the objects. Raise SchemaError if the schema lacks what totals need."""
     schema.entity(totals.into)
-    if not any(one.codec.cls is Contribution for one in schema.entities):
+    if not any(entity.codec.cls is Contribution for entity in schema.entities):
         raise SchemaError(f"{totals.title} needs an entity in the schema. Add contributions() to it")
     return schema.entity(totals.of)

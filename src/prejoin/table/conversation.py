@@ -52,6 +52,8 @@ class Parallel(msgspec.Struct, frozen=True):
     conversations: tuple[Generator[Any, Any, Any], ...]
 
 
+# The sync and the async client run the same generators, so what to send, when to repeat it, and what an error means is
+# written once, and tests need no I/O.
 Step = Request | tuple[Request, ...] | Pause | Blocking | Parallel
 Steps = Generator[Step, Any, R]
 """A generator of steps. The requests of a tuple may be sent at the same time; the client sends the tuple of their

@@ -76,28 +76,28 @@ Steps = Generator[Any, Any, R]
 
 def run(steps: Steps[R]) -> R:
     """Run the steps of a botocore client."""
-    given = None
+    answer = None
     try:
         while True:
-            given = steps.send(given)
-    except StopIteration as done:
-        result: R = done.value
+            answer = steps.send(answer)
+    except StopIteration as stop:
+        result: R = stop.value
         return result
 
 
 async def run_async(steps: Steps[R]) -> R:
     """Run the steps of an aiobotocore client."""
-    given = None
+    answer = None
     try:
         while True:
-            given = steps.send(await given if isawaitable(given) else given)
-    except StopIteration as done:
-        result: R = done.value
+            answer = steps.send(await answer if isawaitable(answer) else answer)
+    except StopIteration as stop:
+        result: R = stop.value
         return result
 
 
 def make_api_call(engine: Backend, client: Any, name: str, params: dict[str, Any]) -> Steps[dict[str, Any]]:
-    """The same as `client._make_api_call`, on an engine."""
+    """Do what `client._make_api_call` does, on an engine."""
     operation = _operation(client, name)
     model, events = operation.model, client.meta.events
     context = {
@@ -106,9 +106,10 @@ def make_api_call(engine: Backend, client: Any, name: str, params: dict[str, Any
         "has_streaming_input": False,
         "auth_type": model.auth_type,
     }
-    for _, given in (yield events.emit(operation.provide, params=params, model=model, context=context)):
-        if given is not None:
-            params = given
+    # As botocore does: the first handler with an answer replaces the parameters.
+    for _, changed_params in (yield events.emit(operation.provide, params=params, model=model, context=context)):
+        if changed_params is not None:
+            params = changed_params
             break
     yield events.emit(operation.before_build, params=params, model=model, context=context)
     request = {
@@ -120,10 +121,11 @@ def make_api_call(engine: Backend, client: Any, name: str, params: dict[str, Any
         "url": client.meta.endpoint_url,
         "context": context,
     }
-    _, stubbed = yield events.emit_until_response(
+    # botocore's Stubber answers here, so stubbed calls do not reach the engine.
+    _, stub = yield events.emit_until_response(
         operation.before_call, model=model, params=request, request_signer=client._request_signer, context=context
     )
-    http, response = stubbed if stubbed is not None else (yield from make_request(engine, client, name, request))
+    http, response = stub if stub is not None else (yield from make_request(engine, client, name, request))
     yield events.emit(operation.called, http_response=http, parsed=response, model=model, context=context)
     if http.status_code >= 300:
         code = context.get("error_code_override") or response.get("Error", {}).get("Code")
@@ -154,7 +156,7 @@ def _body(client: Any, operation: _Operation, params: dict[str, Any]) -> bytes:
 def make_request(
     engine: Backend, client: Any, name: str, request: dict[str, Any]
 ) -> Steps[tuple[FakeHttpResponse, dict[str, Any]]]:
-    """The same as `client._make_request`, on an engine."""
+    """Do what `client._make_request` does, on an engine."""
     operation = _operation(client, name)
     http = _ask(engine, operation, request)
     response = _read(operation, http)

@@ -14,53 +14,53 @@ Read = Callable[[Any], Any]
 
 
 def plainly_valid(shape: Any) -> Check:
-    """A function that says whether a value fits a shape and can go into the JSON unchanged."""
+    """Return a function that says whether a value fits a shape and can go into the JSON unchanged."""
     return _check(shape, {})
 
 
-def _check(shape: Any, known: dict[str, Check]) -> Check:
-    kind, least = shape.type_name, shape.metadata.get("min", 0)
+def _check(shape: Any, checks: dict[str, Check]) -> Check:
+    kind, minimum = shape.type_name, shape.metadata.get("min", 0)
     if _is_text(shape):
         return lambda value: type(value) is str
     if kind == "string":
-        return lambda value: type(value) is str and len(value) >= least
+        return lambda value: type(value) is str and len(value) >= minimum
     if kind in ("integer", "long"):
-        return lambda value: type(value) is int and ("min" not in shape.metadata or value >= least)
+        return lambda value: type(value) is int and ("min" not in shape.metadata or value >= minimum)
     if kind == "boolean":
         return lambda value: type(value) is bool
     if kind == "blob":
-        return lambda value: type(value) is bytes and len(value) >= least
+        return lambda value: type(value) is bytes and len(value) >= minimum
     if kind not in ("structure", "map", "list") or shape.metadata.get("union") or shape.metadata.get("document"):
         return lambda value: False
-    if shape.name in known:
-        return known[shape.name]
+    if shape.name in checks:
+        return checks[shape.name]
     # A shape may contain itself, so its name refers to the check before that exists.
-    found: list[Check] = []
-    known[shape.name] = lambda value: found[0](value)
+    finished_checks: list[Check] = []
+    checks[shape.name] = lambda value: finished_checks[0](value)
     make = {"structure": _check_structure, "map": _check_map, "list": _check_list}[kind]
-    found.append(make(shape, least, known))
-    known[shape.name] = found[0]
-    return found[0]
+    finished_checks.append(make(shape, minimum, checks))
+    checks[shape.name] = finished_checks[0]
+    return finished_checks[0]
 
 
 def _is_text(shape: Any) -> bool:
-    """Whether any text is valid."""
+    """Return whether any text is valid."""
     return shape.type_name == "string" and not shape.metadata.get("min", 0)
 
 
-def _check_structure(shape: Any, _: int, known: dict[str, Check]) -> Check:
+def _check_structure(shape: Any, _: int, checks: dict[str, Check]) -> Check:
     members = {
-        name: _check(member, known)
+        name: _check(member, checks)
         for name, member in shape.members.items()
         if member.serialization.get("name", name) == name and "location" not in member.serialization
     }
     texts = frozenset(name for name in members if _is_text(shape.members[name]))
-    required = tuple(shape.metadata.get("required", ()))
+    required_names = tuple(shape.metadata.get("required", ()))
 
     def check(value: Any) -> bool:
         if type(value) is not dict:
             return False
-        for name in required:
+        for name in required_names:
             if name not in value:
                 return False
         for name, inner in value.items():
@@ -75,12 +75,12 @@ def _check_structure(shape: Any, _: int, known: dict[str, Check]) -> Check:
     return check
 
 
-def _check_map(shape: Any, least: int, known: dict[str, Check]) -> Check:
-    key, member = _check(shape.key, known), _check(shape.value, known)
+def _check_map(shape: Any, minimum: int, checks: dict[str, Check]) -> Check:
+    key, member = _check(shape.key, checks), _check(shape.value, checks)
     by_text = _is_text(shape.key)
 
     def check(value: Any) -> bool:
-        if type(value) is not dict or len(value) < least:
+        if type(value) is not dict or len(value) < minimum:
             return False
         # Not all(): its generator would double the cost.
         for name, inner in value.items():
@@ -93,11 +93,11 @@ def _check_map(shape: Any, least: int, known: dict[str, Check]) -> Check:
     return check
 
 
-def _check_list(shape: Any, least: int, known: dict[str, Check]) -> Check:
-    member = _check(shape.member, known)
+def _check_list(shape: Any, minimum: int, checks: dict[str, Check]) -> Check:
+    member = _check(shape.member, checks)
 
     def check(value: Any) -> bool:
-        if type(value) not in (list, tuple) or len(value) < least:
+        if type(value) not in (list, tuple) or len(value) < minimum:
             return False
         for inner in value:  # noqa: SIM110
             if not member(inner):
@@ -108,31 +108,35 @@ def _check_list(shape: Any, least: int, known: dict[str, Check]) -> Check:
 
 
 def binary_reader(shape: Any) -> Read | None:
-    """A function that decodes the binary values of a response in place; None if it cannot have any."""
+    """Return a function that decodes the binary values of a response in place; None if it cannot have any."""
     return _read(shape, {})
 
 
-def _read(shape: Any, known: dict[str, Read]) -> Read | None:
+def _read(shape: Any, readers: dict[str, Read]) -> Read | None:
     if shape.type_name == "blob":
         return b64decode
     if shape.type_name not in ("structure", "map", "list"):
         return None
-    if shape.name in known:
-        return known[shape.name]
-    found: list[Read] = []
-    known[shape.name] = lambda value: found[0](value) if found else value
-    read = _read_container(shape, known)
+    if shape.name in readers:
+        return readers[shape.name]
+    finished_readers: list[Read] = []
+    readers[shape.name] = lambda value: finished_readers[0](value) if finished_readers else value
+    read = _read_container(shape, readers)
     if read is not None:
-        found.append(read)
-        known[shape.name] = read
+        finished_readers.append(read)
+        readers[shape.name] = read
     return read
 
 
-def _read_container(shape: Any, known: dict[str, Read]) -> Read | None:
+def _read_container(shape: Any, readers: dict[str, Read]) -> Read | None:
     if shape.type_name == "structure":
-        members = {name: read for name, member in shape.members.items() if (read := _read(member, known)) is not None}
+        members: dict[str, Read] = {}
+        for name, member in shape.members.items():
+            read = _read(member, readers)
+            if read is not None:
+                members[name] = read
         return _structure_reader(members) if members else None
-    inner = _read(shape.value if shape.type_name == "map" else shape.member, known)
+    inner = _read(shape.value if shape.type_name == "map" else shape.member, readers)
     if inner is None:
         return None
     return _map_reader(inner) if shape.type_name == "map" else _list_reader(inner)

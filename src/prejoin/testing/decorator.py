@@ -41,38 +41,39 @@ def decorate(context: Context, function: F) -> F:
     wrapper: Callable[..., Any]
     if iscoroutinefunction(function):
 
-        async def awaited(*positional: Any, **named: Any) -> Any:
+        async def await_in_context(*positional: Any, **keywords: Any) -> Any:
             with context():
-                return await function(*positional, **named)
+                return await function(*positional, **keywords)
 
-        wrapper = awaited
+        wrapper = await_in_context
     elif isgeneratorfunction(function):
 
-        def generated(*positional: Any, **named: Any) -> Any:
+        def yield_in_context(*positional: Any, **keywords: Any) -> Any:
             with context():
-                return (yield from function(*positional, **named))
+                return (yield from function(*positional, **keywords))
 
-        wrapper = generated
+        wrapper = yield_in_context
     else:
 
-        def called(*positional: Any, **named: Any) -> Any:
+        def call_in_context(*positional: Any, **keywords: Any) -> Any:
             with context():
-                return function(*positional, **named)
+                return function(*positional, **keywords)
 
-        wrapper = called
+        wrapper = call_in_context
     return cast("F", wraps(function)(wrapper))
 
 
 def _decorate_class(context: Context, tests: type) -> None:
     """Change a class so that its runner enters the context before each test and leaves it after."""
-    inner = [member for member in vars(tests).values() if _has_tests(member) and _is_inside(member, tests)]
+    classes = [member for member in vars(tests).values() if _has_tests(member)]
+    inner = [member for member in classes if _is_inside(member, tests)]
     if not inner and not _has_tests(tests):
         raise TypeError(
             f"{tests.__name__} has no tests: a class can be decorated when it is a unittest.TestCase, or has methods "
             "for pytest whose names begin with `test`"
         )
-    for each in inner:
-        _decorate_class(context, each)
+    for inner_tests in inner:
+        _decorate_class(context, inner_tests)
     if issubclass(tests, TestCase):
         # run() and debug() include everything of a test: setup, the test, teardown and cleanup.
         tests.run = decorate(context, tests.run)  # type: ignore[method-assign]
@@ -81,14 +82,14 @@ def _decorate_class(context: Context, tests: type) -> None:
         _around_methods(context, tests)
 
 
-def _has_tests(given: Any) -> bool:
-    if not isinstance(given, type):
+def _has_tests(member: Any) -> bool:
+    if not isinstance(member, type):
         return False
-    return issubclass(given, TestCase) or any(name.startswith("test") for name in dir(given))
+    return issubclass(member, TestCase) or any(name.startswith("test") for name in dir(member))
 
 
 def _is_inside(inner: type, outer: type) -> bool:
-    """Whether a class was defined inside another, and is not just referenced there."""
+    """Return whether a class was defined inside another, and is not just referenced there."""
     return inner.__module__ == outer.__module__ and inner.__qualname__.startswith(f"{outer.__qualname__}.")
 
 
@@ -97,19 +98,19 @@ def _around_methods(context: Context, tests: Any) -> None:
     set_up, tear_down = getattr(tests, "setup_method", None), getattr(tests, "teardown_method", None)
 
     def setup_method(self: Any, method: Any = None) -> None:
-        entered = context()
-        entered.__enter__()
+        manager = context()
+        manager.__enter__()
         try:
             _call(set_up, self, method)
         except BaseException:
-            entered.__exit__(None, None, None)  # teardown_method is not called after a failed setup
+            manager.__exit__(None, None, None)  # teardown_method is not called after a failed setup
             raise
         # For nested classes, pytest calls it once for each, always on the inner one.
-        self.__dict__.setdefault("_prejoin_entered", []).append(entered)
+        self.__dict__.setdefault("_prejoin_entered", []).append(manager)
 
     def teardown_method(self: Any, method: Any = None) -> None:
-        entered = getattr(self, "_prejoin_entered", None)
-        if not entered:
+        managers = getattr(self, "_prejoin_entered", None)
+        if not managers:
             raise RuntimeError(
                 f"{type(self).__name__}.setup_method does not call super().setup_method(), so its tests ran "
                 f"outside of the mock that decorates {tests.__name__}"
@@ -117,7 +118,7 @@ def _around_methods(context: Context, tests: Any) -> None:
         try:
             _call(tear_down, self, method)
         finally:
-            entered.pop().__exit__(None, None, None)
+            managers.pop().__exit__(None, None, None)
 
     tests.setup_method, tests.teardown_method = setup_method, teardown_method
 

@@ -54,7 +54,7 @@ class Mock:
         self._given = engine
         self._other_services: OtherServices = other_services
         self._regions = regions
-        self._entered: list[ActiveMock] = []
+        self._started: list[ActiveMock] = []
 
     def __call__(self, function: F) -> F:
         """Decorate a function, or a class of tests."""
@@ -63,13 +63,13 @@ class Mock:
     def start(self) -> Embedded:
         """Start it where `with` does not fit. `stop()` ends it."""
         stay = _enter(self._given, self._other_services, regions=self._regions)
-        self._entered.append(stay)
+        self._started.append(stay)
         return stay.engine
 
     def stop(self) -> None:
-        if not self._entered:
+        if not self._started:
             raise RuntimeError("stop() was called on a mock_dynamodb() that is not started")
-        _leave(self._entered.pop())
+        _leave(self._started.pop())
 
     def __enter__(self) -> Embedded:
         return self.start()
@@ -135,46 +135,46 @@ class ActiveMock:
 
 
 _lock = threading.Lock()
-_stays: list[ActiveMock] = []
-_made: set[Embedded] = set()
+_active_mocks: list[ActiveMock] = []
+_own_engines: set[Embedded] = set()
 """The engines that were created here. The last mock that uses one closes it."""
 _originals: list[tuple[Any, str, Any]] = []
 """The replaced methods, with their classes and names."""
 
 
-def _enter(given: Embedded | None, other_services: OtherServices, *, regions: bool) -> ActiveMock:
+def _enter(given_engine: Embedded | None, other_services: OtherServices, *, regions: bool) -> ActiveMock:
     """Connect all clients to this engine. Without one, use the active engine, or a new one."""
     with _lock:
-        if given is not None:
-            engine = given
-        elif _stays:
-            engine = _stays[-1].engine
+        if given_engine is not None:
+            engine = given_engine
+        elif _active_mocks:
+            engine = _active_mocks[-1].engine
         else:
             engine = _new_engine()
-            _made.add(engine)
-        apart = next((stay.regions for stay in _stays if stay.engine is engine and stay.regions), None)
-        if apart is None and regions:
-            apart = Regions(engine, make=_new_engine)
-        stay = ActiveMock(engine, other_services, apart if regions else None)
-        _stays.append(stay)
+            _own_engines.add(engine)
+        engine_regions = next((stay.regions for stay in _active_mocks if stay.engine is engine and stay.regions), None)
+        if engine_regions is None and regions:
+            engine_regions = Regions(engine, make=_new_engine)
+        stay = ActiveMock(engine, other_services, engine_regions if regions else None)
+        _active_mocks.append(stay)
         _replace_all()
         return stay
 
 
 def _new_engine() -> Embedded:
-    """An engine with AWS's newer messages, which moto's tests expect, too."""
+    """Return an engine with AWS's newer messages, which moto's tests expect, too."""
     return Embedded(newer_messages=True)
 
 
 def _leave(stay: ActiveMock) -> None:
     with _lock:
-        _stays.remove(stay)
-        if stay.regions is not None and all(other.regions is not stay.regions for other in _stays):
+        _active_mocks.remove(stay)
+        if stay.regions is not None and all(other.regions is not stay.regions for other in _active_mocks):
             stay.regions.close()
-        if stay.engine in _made and all(other.engine is not stay.engine for other in _stays):
-            _made.remove(stay.engine)
+        if stay.engine in _own_engines and all(other.engine is not stay.engine for other in _active_mocks):
+            _own_engines.remove(stay.engine)
             stay.engine.close()
-        while _originals and not _stays:
+        while _originals and not _active_mocks:
             owner, name, original = _originals.pop()
             setattr(owner, name, original)
 
@@ -183,13 +183,20 @@ def _leave(stay: ActiveMock) -> None:
 
 
 def _replace_all() -> None:
-    """Called for each mock, because aiobotocore may have been imported since. Programs without it do not load it."""
-    _replace(BaseClient, _make_api_call=_calling(run), _make_request=_requesting(run))
-    _replace(Session, create_client=_creating)
+    """Replace the methods of botocore, and of aiobotocore if it is imported.
+
+    Called for each mock, because aiobotocore may have been imported since. Programs without it do not load it.
+    """
+    _replace(BaseClient, _make_api_call=_api_call_replacement(run), _make_request=_request_replacement(run))
+    _replace(Session, create_client=_create_client_replacement)
     client, session = sys.modules.get("aiobotocore.client"), sys.modules.get("aiobotocore.session")
     if client is not None and session is not None:
-        _replace(client.AioBaseClient, _make_api_call=_calling(run_async), _make_request=_requesting(run_async))
-        _replace(session.AioSession, _create_client=_creating)
+        _replace(
+            client.AioBaseClient,
+            _make_api_call=_api_call_replacement(run_async),
+            _make_request=_request_replacement(run_async),
+        )
+        _replace(session.AioSession, _create_client=_create_client_replacement)
 
 
 def _replace(owner: Any, **methods: Callable[[Method], Method]) -> None:
@@ -201,8 +208,11 @@ def _replace(owner: Any, **methods: Callable[[Method], Method]) -> None:
             setattr(owner, name, make(original))
 
 
-def _calling(drive: Callable[[Any], Any]) -> Callable[[Method], Method]:
-    """The short way to the engine. Calls that other tools have wrapped stay wrapped, and use the long way."""
+def _api_call_replacement(drive: Callable[[Any], Any]) -> Callable[[Method], Method]:
+    """Return what replaces `_make_api_call`: the short way to the engine.
+
+    Calls that other tools have wrapped stay wrapped, and use the long way.
+    """
 
     def make(original: Method) -> Method:
         if type(original) is not FunctionType or not original.__globals__["__name__"].startswith(_THEIRS):
@@ -219,8 +229,9 @@ def _calling(drive: Callable[[Any], Any]) -> Callable[[Method], Method]:
     return make
 
 
-def _requesting(drive: Callable[[Any], Any]) -> Callable[[Method], Method]:
-    """The long way, through all of botocore's own call, for tools that kept the original method."""
+def _request_replacement(drive: Callable[[Any], Any]) -> Callable[[Method], Method]:
+    """Return what replaces `_make_request`: the long way, through all of botocore's own call, for tools that kept the
+    original method."""
 
     def make(original: Method) -> Method:
         def patched_request(self: Any, operation_model: Any, request_dict: dict[str, Any], request_context: Any) -> Any:
@@ -235,11 +246,11 @@ def _requesting(drive: Callable[[Any], Any]) -> Callable[[Method], Method]:
 
 
 def _engine_for(client: Any, operation_name: str) -> Embedded | None:
-    """The engine that serves a call; None if the call goes its usual way."""
+    """Return the engine that serves a call; None if the call goes its usual way."""
     service = client.meta.service_model.service_name
     if service in SERVICES:
-        return _engine_of(_stays[-1], client) if _stays else None
-    if any(stay.other_services == "refuse" for stay in _stays):
+        return _engine_of(_active_mocks[-1], client) if _active_mocks else None
+    if any(stay.other_services == "refuse" for stay in _active_mocks):
         raise RuntimeError(
             f"{service}:{operation_name} was called inside mock_dynamodb(other_services='refuse'): "
             "only DynamoDB is mocked here, and other services are refused"
@@ -248,34 +259,44 @@ def _engine_for(client: Any, operation_name: str) -> Embedded | None:
 
 
 def _engine_of(stay: ActiveMock, client: Any) -> Embedded:
-    """The engine of the client's region and account."""
+    """Return the engine of the client's region and account."""
     if stay.regions is None:
         return stay.engine
     # Not through the properties of credentials, which may fetch new ones.
-    held = vars(client._request_signer._credentials) if client._request_signer._credentials is not None else {}
-    return stay.regions.at(client.meta.region_name, held.get("access_key") or held.get("_access_key") or "")
+    credential_fields = (
+        vars(client._request_signer._credentials) if client._request_signer._credentials is not None else {}
+    )
+    return stay.regions.at(
+        client.meta.region_name, credential_fields.get("access_key") or credential_fields.get("_access_key") or ""
+    )
 
 
-def _creating(original: Method) -> Method:
-    """Also for a coroutine function: its arguments are known before anything is awaited."""
+def _create_client_replacement(original: Method) -> Method:
+    """Return what replaces `create_client`: it adds credentials and a region that are not given.
 
-    def create_client(self: Any, service_name: str, *positional: Any, **named: Any) -> Any:
+    Also for a coroutine function: its arguments are known before anything is awaited.
+    """
+
+    def create_client(self: Any, service_name: str, *positional: Any, **keywords: Any) -> Any:
         if service_name in SERVICES and not positional:
-            _fill_in(self, named)
-        return original(self, service_name, *positional, **named)
+            _fill_in(self, keywords)
+        return original(self, service_name, *positional, **keywords)
 
     return create_client
 
 
-def _fill_in(session: Any, named: dict[str, Any]) -> None:
-    """Nothing is signed, so any credentials will do. Looking for real ones can take seconds."""
+def _fill_in(session: Any, keywords: dict[str, Any]) -> None:
+    """Add credentials and a region, unless they are given.
+
+    Nothing is signed, so any credentials will do. Looking for real ones can take seconds.
+    """
     credentials = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
-    if all(named.get(name) is None for name in credentials):
-        named.update(aws_access_key_id="prejoin", aws_secret_access_key="prejoin")  # noqa: S106
-    config = named.get("config")
+    if all(keywords.get(name) is None for name in credentials):
+        keywords.update(aws_access_key_id="prejoin", aws_secret_access_key="prejoin")  # noqa: S106
+    config = keywords.get("config")
     if (
-        named.get("region_name") is None
+        keywords.get("region_name") is None
         and getattr(config, "region_name", None) is None
         and session.get_config_variable("region") is None
     ):
-        named["region_name"] = _REGION
+        keywords["region_name"] = _REGION

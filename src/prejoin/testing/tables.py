@@ -17,7 +17,7 @@ def create_table(
     indexes: Mapping[str, str] | None = None,
     local_indexes: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """The members of a CreateTable request, on demand, with indexes that project all attributes.
+    """Return the members of a CreateTable request, on demand, with indexes that project all attributes.
 
     Keys are the partition key and the sort key, each with its type unless it is a string. An index may have several
     attributes in either. For other tables, send a CreateTable request of your own.
@@ -40,13 +40,15 @@ def create_table(
         "KeySchema": _key_schema(keys, types),
         "BillingMode": "PAY_PER_REQUEST",
     }
-    for member, given in (("GlobalSecondaryIndexes", indexes), ("LocalSecondaryIndexes", local_indexes)):
-        if given:
+    for member, keys_by_index in (("GlobalSecondaryIndexes", indexes), ("LocalSecondaryIndexes", local_indexes)):
+        if keys_by_index:
             request[member] = [
                 {"IndexName": index, "KeySchema": _key_schema(of, types), "Projection": {"ProjectionType": "ALL"}}
-                for index, of in given.items()
+                for index, of in keys_by_index.items()
             ]
-    request["AttributeDefinitions"] = [{"AttributeName": n, "AttributeType": t or "S"} for n, t in types.items()]
+    request["AttributeDefinitions"] = [
+        {"AttributeName": attribute, "AttributeType": tag or "S"} for attribute, tag in types.items()
+    ]
     return request
 
 
@@ -57,11 +59,12 @@ def _key_schema(keys: str, types: dict[str, str]) -> list[dict[str, str]]:
     elements = []
     for kind, part in zip(("HASH", "RANGE"), parts, strict=False):
         for attribute in part.split("+"):
-            name, _, given = (text.strip() for text in attribute.partition(":"))
-            if not name or given not in ("", *_TYPES):
+            name, _, tag = (text.strip() for text in attribute.partition(":"))
+            if not name or tag not in ("", *_TYPES):
                 raise ValueError(f"{attribute.strip()!r} in {keys!r} is not an attribute: write `name` or `name:N`")
-            if given and types.get(name, given) not in ("", given):
-                raise ValueError(f"{name} is given two types, {types[name]} and {given}")
-            types[name] = given or types.get(name, "")
+            if tag and types.get(name, tag) not in ("", tag):
+                raise ValueError(f"{name} is given two types, {types[name]} and {tag}")
+            # Another key may give the type: it is text only if none does.
+            types[name] = tag or types.get(name, "")
             elements.append({"AttributeName": name, "KeyType": kind})
     return elements

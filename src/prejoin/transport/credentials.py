@@ -108,9 +108,9 @@ class CredentialChain:
     def _expiry(self) -> datetime | None:
         if not hasattr(self._found, "refresh_needed"):
             return None
-        known = getattr(self._found, "_expiry_time", None)
-        if isinstance(known, datetime):
-            return known
+        expiry = getattr(self._found, "_expiry_time", None)
+        if isinstance(expiry, datetime):
+            return expiry
         # botocore renews them at a time of its own. Asking it often is cheap.
         return datetime.fromtimestamp(time() + _EARLY + _ASK_AGAIN).astimezone()
 
@@ -138,24 +138,24 @@ class CredentialCache:
         """Call the source, unless another thread just did. `refused` are credentials that the server rejected."""
         with self._lock:
             now = time()
-            held = self._current
-            known = self.current(now)
-            if known is not None and known is not refused:
-                return known
+            previous = self._current
+            usable = self.current(now)
+            if usable is not None and usable is not refused:
+                return usable
             try:
-                found = self._source()
+                credentials = self._source()
             except Exception:
-                if held is None or held is refused or _end(held) <= now:
+                if previous is None or previous is refused or _end(previous) <= now:
                     raise
-                self._due = min(now + _PATIENCE, _end(held))
-                return held
-            if not isinstance(found, Credentials):
-                raise CredentialsMissing(f"credentials=… gave {type(found).__name__}, not Credentials")
-            end = _end(found)
+                self._due = min(now + _PATIENCE, _end(previous))
+                return previous
+            if not isinstance(credentials, Credentials):
+                raise CredentialsMissing(f"credentials=… gave {type(credentials).__name__}, not Credentials")
+            end = _end(credentials)
             # If the source has nothing that lasts longer, use it until it expires.
             due = end - _EARLY if end - _EARLY > now else min(now + _PATIENCE, end)
-            self._current, self._due = found, None if found.expires is None else due
-            return found
+            self._current, self._due = credentials, None if credentials.expires is None else due
+            return credentials
 
     def after_fork(self) -> None:
         """In a forked child, replace the lock, which another thread of the parent may have held."""

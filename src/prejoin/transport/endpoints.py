@@ -125,8 +125,12 @@ class RemoteTransport:
                 from prejoin.transport.request.exchange import Channel
 
                 url, region = self._locate(os.environ)
-                given = self._credentials
-                source = static_source(given) if isinstance(given, Credentials) else given or self._source(url)
+                credentials = self._credentials
+                source = (
+                    static_source(credentials)
+                    if isinstance(credentials, Credentials)
+                    else credentials or self._source(url)
+                )
                 cache, proxy = CredentialCache(source), self._find_proxy(url)
                 self._channel = Channel(url, region, proxy, cache, self._settings, self.streams)
             return self._channel
@@ -146,7 +150,7 @@ class RemoteTransport:
         channel = self._open()
         with self._lock:
             # Ended loops, such as those of asyncio.run, would be kept alive by their connections.
-            self._async = {known: driver for known, driver in self._async.items() if not known.is_closed()}
+            self._async = {open_loop: driver for open_loop, driver in self._async.items() if not open_loop.is_closed()}
             return self._async.setdefault(loop, AsyncDriver(channel, loop))
 
     def _find_proxy(self, url: Url) -> Url | None:
@@ -172,13 +176,13 @@ class RemoteTransport:
 _alive: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
-def _forked() -> None:
+def _after_fork_in_child() -> None:
     for remote in tuple(_alive):
         remote._after_fork()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 _RETRIES = Retries()

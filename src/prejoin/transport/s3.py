@@ -63,11 +63,11 @@ def signed_headers(
     """
     stamp = strftime("%Y%m%dT%H%M%SZ", gmtime(moment))
     content = sha256(request.body).hexdigest()
-    signed = {"host": host, "x-amz-content-sha256": content, "x-amz-date": stamp}
+    headers = {"host": host, "x-amz-content-sha256": content, "x-amz-date": stamp}
     if credentials.token:
-        signed["x-amz-security-token"] = credentials.token
-    names = ";".join(signed)
-    lines = "".join(f"{name}:{value}\n" for name, value in signed.items())
+        headers["x-amz-security-token"] = credentials.token
+    names = ";".join(headers)
+    lines = "".join(f"{name}:{value}\n" for name, value in headers.items())
     canonical = f"{request.method}\n{quote(request.path, safe=_SAFE)}\n{_query(request)}\n{lines}\n{names}\n{content}"
     scope = f"{stamp[:8]}/{region}/s3/aws4_request"
     key = f"AWS4{credentials.secret_key}".encode()
@@ -76,7 +76,7 @@ def signed_headers(
     to_sign = f"AWS4-HMAC-SHA256\n{stamp}\n{scope}\n{sha256(canonical.encode()).hexdigest()}"
     signature = hmac_digest(key, to_sign.encode(), "sha256").hex()
     fields = f"Credential={credentials.access_key}/{scope}, SignedHeaders={names}, Signature={signature}"
-    return {**signed, **request.headers, "Authorization": f"AWS4-HMAC-SHA256 {fields}"}
+    return {**headers, **request.headers, "Authorization": f"AWS4-HMAC-SHA256 {fields}"}
 
 
 def _query(request: S3Request) -> str:
@@ -136,8 +136,8 @@ class S3Store:
             except ParseError as error:
                 raise S3Error(f"{self} did not list its objects in XML: {error}", operation="GET") from None
             space = page.tag.partition("}")[0] + "}" if page.tag.startswith("{") else ""
-            for one in page.iterfind(f"{space}Contents/{space}Key"):
-                yield (one.text or "").removeprefix(self._prefix)
+            for element in page.iterfind(f"{space}Contents/{space}Key"):
+                yield (element.text or "").removeprefix(self._prefix)
             token = page.findtext(f"{space}NextContinuationToken")
             if not token:
                 return
@@ -169,11 +169,11 @@ class S3Store:
         if self._endpoint is None:
             host = endpoint_host(region).replace("dynamodb.", "s3.", 1)
             # A bucket with dots has no certificate of its own.
-            own = "." not in self._bucket
-            address, self._base = (
-                f"https://{self._bucket + '.' if own else ''}{host}",
-                "/" if own else f"/{self._bucket}",
-            )
+            has_own_host = "." not in self._bucket
+            if has_own_host:
+                address, self._base = f"https://{self._bucket}.{host}", "/"
+            else:
+                address, self._base = f"https://{host}", f"/{self._bucket}"
         else:
             address, self._base = self._endpoint, f"/{self._bucket}"
         self._transport = Endpoint(address, region=region, credentials=self._credentials, timeout=_TIMEOUT)
@@ -190,15 +190,17 @@ class S3Store:
             outcome = yield SendAttempt(self._bytes(channel, request, credentials), attempts > 0)
             attempts += 1
             response = outcome if isinstance(outcome, WireResponse) else None
-            if response is not None and response.status < 300:
-                channel.quota.earn(attempts - 1)
-                return response.body
-            if response is not None and response.status == 404 and missing and _code(response) != "NoSuchBucket":
-                return None
-            if response is not None and response.status == 416:  # the range begins at the end of the object
-                return b""
-            again = response is None or response.status in _BUSY
-            if not again or attempts >= channel.settings.retries.attempts or not channel.quota.spend():
+            if response is not None:
+                if response.status < 300:
+                    channel.quota.earn(attempts - 1)
+                    return response.body
+                if response.status == 404 and missing and _code(response) != "NoSuchBucket":
+                    return None
+                if response.status == 416:  # the range begins at the end of the object
+                    return b""
+            # Each of these operations has the same result if it is done twice.
+            may_retry = response is None or response.status in _BUSY
+            if not may_retry or attempts >= channel.settings.retries.attempts or not channel.quota.spend():
                 raise self._failure(request, response, outcome, attempts)
             yield RetryDelay(channel._delay(attempts))
 
@@ -221,14 +223,16 @@ class S3Store:
     def _failure(
         self, request: S3Request, response: WireResponse | None, outcome: Any, attempts: int
     ) -> TransportError:
-        what = f"{request.method} of {request.path} in {self}"
+        request_text = f"{request.method} of {request.path} in {self}"
         if response is not None:
             code = _code(response)
             kind = NotConfigured if response.status < 400 else None
-            message = f"{what} was refused: {response.status} {code}"
+            message = f"{request_text} was refused: {response.status} {code}"
             return kind(message) if kind else S3Error(message, code, operation=request.method, attempts=attempts)
-        lost = AnswerLost if outcome.how is SendProgress.LOST else ConnectionFailed
-        return lost(f"{what} failed: {outcome.cause}", operation=request.method, attempts=attempts, cause=outcome.cause)
+        error_class = AnswerLost if outcome.how is SendProgress.LOST else ConnectionFailed
+        return error_class(
+            f"{request_text} failed: {outcome.cause}", operation=request.method, attempts=attempts, cause=outcome.cause
+        )
 
 
 def _code(response: WireResponse) -> str:

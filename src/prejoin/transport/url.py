@@ -58,7 +58,7 @@ def read_url(text: str) -> Url:
     """Parse an address. A ValueError never shows a password."""
     match = re.fullmatch(_URL, text.strip())
     if match is None:
-        raise ValueError(f"is not an address such as http://host:port: {_hidden(text)!r}")
+        raise ValueError(f"is not an address such as http://host:port: {_without_password(text)!r}")
     scheme = match["scheme"].lower()
     if scheme not in _PORTS:
         raise ValueError(f"is http:// or https://, not {scheme}://")
@@ -69,6 +69,6 @@ def read_url(text: str) -> Url:
     return Url(scheme, host, port, match["path"] or "/", match["user"], match["password"])
 
 
-def _hidden(text: str) -> str:
-    before, at, after = text.rpartition("@")
-    return f"{before.partition('://')[0]}://…@{after}" if at else text
+def _without_password(text: str) -> str:
+    before, separator, after = text.rpartition("@")
+    return f"{before.partition('://')[0]}://…@{after}" if separator else text

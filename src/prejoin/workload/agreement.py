@@ -11,18 +11,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from prejoin.workload.conditions import all_leaves, facts, leaves
-from prejoin.workload.lookup import changes, is_said_same, target
+from prejoin.workload.conditions import all_leaves, facts
+from prejoin.workload.lookup import is_said_same, target
 from prejoin.workload.model import (
-    Action,
     Attribute,
     Entity,
     Presence,
-    Verb,
     Workload,
     Write,
 )
-from prejoin.workload.targets import NEW, actions_of, checked_items, checks_of, links, list_source
+from prejoin.workload.program.resolved_write import Step, resolve_write
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +39,16 @@ class SiblingReference:
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    action: Action
-    entity: Entity
+    step: Step
     is_written: bool = True
 
     @property
+    def entity(self) -> Entity:
+        return self.step.entity
+
+    @property
     def is_new(self) -> bool:
-        return self.is_written and self.action.verb in NEW
+        return self.is_written and self.step.is_new
 
 
 def sibling_references(workload: Workload, write: Write) -> Iterator[SiblingReference]:
@@ -56,55 +57,47 @@ def sibling_references(workload: Workload, write: Write) -> Iterator[SiblingRefe
     References of different names have different roles. A condition on a reference says what it has to be, and
     `Post.userId exists` that it may be anything. Generated code compares two new items with the same reference.
     """
-    for one, other in combinations(_items(workload, write), 2):
-        for item, sibling in ((one, other), (other, one)):
+    for left, right in combinations(_items(workload, write), 2):
+        for item, sibling in ((left, right), (right, left)):
             if item.is_new or item.entity is sibling.entity:
                 continue
             is_linked = _refers(workload, item.entity, sibling.entity) or _refers(workload, sibling.entity, item.entity)
             if is_linked and not sibling.is_new:
                 continue  # they belonged together before this write
             # What a reference becomes in one item says nothing about what it is in the other.
-            settled = _settled(workload, write, item) | _changed(write, sibling) | _free(write, sibling)
+            settled_names = _settled_names(write, item) | _changed_names(sibling) | _unconstrained_names(write, sibling)
             for attribute in item.entity.attributes:
-                held = _shared_target(workload, item.entity, attribute, sibling.entity)
-                if held is None or attribute.id or attribute.name in settled:
+                shared_entity = _shared_target(workload, item.entity, attribute, sibling.entity)
+                if shared_entity is None or attribute.id or attribute.name in settled_names:
                     continue
-                yield SiblingReference(item.entity, attribute, sibling.entity, held, sibling.is_new, is_linked)
+                yield SiblingReference(item.entity, attribute, sibling.entity, shared_entity, sibling.is_new, is_linked)
 
 
 def _items(workload: Workload, write: Write) -> list[_Item]:
     """The single items of a write, written or checked, and the lists that the caller gives."""
-    items: list[_Item] = []
-    for action in actions_of(workload, write):
-        entity = workload.entity(action.entity)
-        if entity is None or action.verb is Verb.EXPIRE:
-            continue
-        is_single = not action.many or action.verb in NEW
-        if is_single or list_source(workload, write, action, entity).is_given:
-            items.append(_Item(action, entity))
-    checked = [item for item in checked_items(workload, write) if not item.must_be_absent]
-    return items + [_Item(item.action, item.entity, is_written=False) for item in checked]
+    resolved_write = resolve_write(workload, write)
+    written_steps = resolved_write.written_steps
+    single = [step for step in written_steps if not step.is_existing_list or step.list_source.is_given]
+    checked_steps = [item.step for item in resolved_write.checked if not item.must_be_absent]
+    return [*map(_Item, single), *(_Item(step, is_written=False) for step in checked_steps)]
 
 
-def _changed(write: Write, item: _Item) -> set[str]:
-    if item.is_new or not item.is_written:
-        return set()
-    return {change.attribute for change in changes(write, item.action, item.entity)}
+def _changed_names(item: _Item) -> frozenset[str]:
+    return frozenset() if item.is_new or not item.is_written else item.step.changed
 
 
-def _free(write: Write, item: _Item) -> set[str]:
+def _unconstrained_names(write: Write, item: _Item) -> set[str]:
     """The attributes of an item of which the write says only that it has them."""
     own = [check for check in facts(write) if check.entity == item.entity.name]
     return {check.attribute for check in own if isinstance(check, Presence) and check.attribute}
 
 
-def _settled(workload: Workload, write: Write, item: _Item) -> set[str]:
+def _settled_names(write: Write, item: _Item) -> set[str]:
     """The attributes of an existing item that the write changes, or compares with something."""
-    compared = {leaf.attribute for leaf in all_leaves(write) if leaf.entity == item.entity.name}
+    compared_names = {leaf.attribute for leaf in all_leaves(write) if leaf.entity == item.entity.name}
     if not item.is_written:
-        return compared
-    conditions = {leaf.attribute for check in checks_of(write, item.action) for leaf in leaves(check)}
-    return _changed(write, item) | conditions | set(links(workload, write, item.action, item.entity))
+        return compared_names
+    return {*_changed_names(item), *item.step.compared, *item.step.sources}
 
 
 def _shared_target(workload: Workload, entity: Entity, attribute: Attribute, other: Entity) -> Entity | None:
@@ -114,13 +107,13 @@ def _shared_target(workload: Workload, entity: Entity, attribute: Attribute, oth
         return None
     if workload.tenant and attribute.name == workload.tenant.attribute:
         return None
-    held, held_by_twin = target(workload, attribute), target(workload, twin)
-    if held is None or held_by_twin is None or held[0] is not held_by_twin[0]:
+    own_target, twin_target = target(workload, attribute), target(workload, twin)
+    if own_target is None or twin_target is None or own_target[0] is not twin_target[0]:
         return None
-    is_third = held[0] is not entity and held[0] is not other
-    return held[0] if is_third and not is_said_same(workload, (entity, attribute), (other, twin)) else None
+    is_third = own_target[0] is not entity and own_target[0] is not other
+    return own_target[0] if is_third and not is_said_same(workload, (entity, attribute), (other, twin)) else None
 
 
 def _refers(workload: Workload, entity: Entity, other: Entity) -> bool:
-    held = [target(workload, attribute) for attribute in entity.attributes if attribute.references]
-    return any(place is not None and place[0] is other for place in held)
+    targets = [target(workload, attribute) for attribute in entity.attributes if attribute.references]
+    return any(place is not None and place[0] is other for place in targets)

@@ -6,7 +6,6 @@ from typing import Any, assert_never
 
 from prejoin.workload.lookup import changes
 from prejoin.workload.model import (
-    Action,
     Attribute,
     Change,
     ChangeOp,
@@ -16,7 +15,7 @@ from prejoin.workload.model import (
     Workload,
     Write,
 )
-from prejoin.workload.targets import input_checks
+from prejoin.workload.program.resolved_write import Step, resolve_write
 
 
 def is_bounded(attribute: Attribute) -> bool:
@@ -38,10 +37,10 @@ def input_bounds(workload: Workload, write: Write, name: str) -> tuple[int | Non
     return attribute.bounds if attribute is not None and is_bounded(attribute) else (None, None)
 
 
-def has_bounded_sum(write: Write, action: Action, entity: Entity) -> bool:
-    """Whether an action adds to a number that has bounds, so that it is refused if the sum is beyond them."""
-    added = [one for one in changes(write, action, entity) if one.op in (ChangeOp.ADD, ChangeOp.SUBTRACT)]
-    attributes = [entity.attribute(change.attribute) for change in added]
+def has_bounded_sum(step: Step) -> bool:
+    """Whether a step adds to a number that has bounds, so that it is refused if the sum is beyond them."""
+    sums = [change for change in step.changes if change.op in (ChangeOp.ADD, ChangeOp.SUBTRACT)]
+    attributes = [step.entity.attribute(change.attribute) for change in sums]
     return any(attribute is not None and is_bounded(attribute) for attribute in attributes)
 
 
@@ -57,7 +56,7 @@ def must_be_positive(workload: Workload, write: Write, change: Change) -> bool:
         return False
     if input_attribute(workload, write, name) is not None:
         return True
-    facts = [check for check in input_checks(write) if isinstance(check, Comparison)]
+    facts = [check for check in resolve_write(workload, write).input_conditions if isinstance(check, Comparison)]
     return not any(check.attribute == name and _has_least_value(check) for check in facts)
 
 
@@ -77,41 +76,10 @@ def _has_least_value(check: Comparison) -> bool:
             assert_never(check.op)
 
 
-def is_amount_allowed(workload: Workload, write: Write, name: str, value: Any) -> bool:
-    """Whether an input may have a value, apart from conditions: by its bounds, and as the amount of `-= n`."""
-    least, greatest = input_bounds(workload, write, name)
-    if (least is not None and value < least) or (greatest is not None and value > greatest):
-        return False
-    subtracted = [
-        change
-        for action in write.actions
-        for change in action.changes
-        if change.value is not None and change.value.param == name
-    ]
-    return not any(must_be_positive(workload, write, change) and value <= 0 for change in subtracted)
-
-
-def usual_amount(workload: Workload, write: Write, name: str) -> int:
-    """A small amount that an input allows: 1, or the bound that is nearest to it."""
-    least, greatest = input_bounds(workload, write, name)
-    amount = 1 if least is None else max(1, least)
-    return amount if greatest is None else min(amount, greatest)
-
-
 def is_within(attribute: Attribute, value: Any) -> bool:
     """Whether a value is within the bounds of its attribute."""
-    least, greatest = attribute.bounds
-    return (least is None or value >= least) and (greatest is None or value <= greatest)
-
-
-def room_for(attribute: Attribute, amount: Any) -> Any:
-    """A value to which an amount can be added, so that both are within the bounds; None if there is none."""
-    least, greatest = attribute.bounds
-    # What is taken away must be there, and what is added must have room.
-    starts = [] if least is None else [least - min(amount, 0)]
-    starts += [] if greatest is None else [greatest - max(amount, 0)]
-    fitting = [start for start in starts if is_within(attribute, start) and is_within(attribute, start + amount)]
-    return type(amount)(fitting[0]) if fitting else None
+    minimum, maximum = attribute.bounds
+    return (minimum is None or value >= minimum) and (maximum is None or value <= maximum)
 
 
 def may_leave_bounds(workload: Workload, entity: Entity, attribute: Attribute) -> str:
@@ -140,5 +108,5 @@ def _only_grows(workload: Workload, write: Write, change: Change) -> bool:
         return True
     if change.value.const is not None:
         return not change.value.const.startswith("-")
-    least = input_bounds(workload, write, change.value.param or "")[0]
-    return least is not None and least >= 0
+    minimum = input_bounds(workload, write, change.value.param or "")[0]
+    return minimum is not None and minimum >= 0

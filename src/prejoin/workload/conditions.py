@@ -24,12 +24,14 @@ from prejoin.workload.model import (
     Write,
 )
 
+RELATIONS = frozenset({Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE})
+"""The operators that compare two attributes."""
 LeafOf = TypeVar("LeafOf", Presence, Absence, Comparison)
 
 
 def tests_of(write: Write) -> tuple[Test, ...]:
     """The conditions of a write that are true or false of an item or an input, all but those of unique values."""
-    return tuple(one for one in write.checks if not isinstance(one, Uniqueness))
+    return tuple(check for check in write.checks if not isinstance(check, Uniqueness))
 
 
 def leaves(condition: Condition) -> Iterator[Leaf]:
@@ -56,7 +58,7 @@ def all_leaves(write: Write) -> Iterator[Leaf]:
 
 def facts(write: Write) -> tuple[Leaf, ...]:
     """The comparisons and the tests of presence that are true whenever the write is done: not those beside an `or`."""
-    return tuple(one for one in write.checks if isinstance(one, Presence | Absence | Comparison))
+    return tuple(check for check in write.checks if isinstance(check, Presence | Absence | Comparison))
 
 
 @overload
@@ -139,6 +141,19 @@ def holds_if_absent(test: Test) -> bool:
             return not holds_if_absent(test.part)
         case _:
             assert_never(test)
+
+
+def opposite(leaf: Leaf) -> Test:
+    """What is true where a leaf is false."""
+    match leaf:
+        case Presence():
+            return Absence(entity=leaf.entity, attribute=leaf.attribute, by=leaf.by)
+        case Absence():
+            return Presence(entity=leaf.entity, attribute=leaf.attribute, by=leaf.by)
+        case Comparison():
+            return Negation(leaf)
+        case _:
+            assert_never(leaf)
 
 
 def ways_to_hold(test: Test, is_true: bool = True) -> Iterator[tuple[tuple[Leaf, bool], ...]]:

@@ -9,6 +9,8 @@ from prejoin.types import Kind, Type
 from prejoin.workload.model import Attribute, Entity, Workload
 
 CONTENT = Type(Kind.CONTENT)
+CONTENT_SIZE = 1024 * 1024
+"""Bytes of a content, where the document says nothing."""
 
 
 def with_contents(workload: Workload) -> Workload:
@@ -27,8 +29,13 @@ def contents_of(entity: Entity) -> tuple[Attribute, ...]:
     """The attributes of an entity that are kept beside its item."""
     if "contents" not in entity.memo:
         entity.memo["contents"] = tuple(a for a in entity.attributes if a.type == CONTENT)
-    found: tuple[Attribute, ...] = entity.memo["contents"]
-    return found
+    contents: tuple[Attribute, ...] = entity.memo["contents"]
+    return contents
+
+
+def typical_size(content: Attribute) -> int:
+    """The bytes of a typical content of an attribute."""
+    return content.size or CONTENT_SIZE
 
 
 def _entity(entity: Entity) -> Entity:

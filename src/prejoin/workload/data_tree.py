@@ -43,9 +43,9 @@ def _read_yaml(source: str) -> tuple[Any, dict[Path, Span]]:
             loader.dispose()
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
-        last = source.count("\n") + 1  # at an early end of the text the parser names the line after it
-        where = Span(min(mark.line + 1, last), mark.column + 1) if mark else None
-        raise NotATreeError(str(problem.problem or problem.context), where) from None
+        last_line = source.count("\n") + 1  # at an early end of the text the parser names the line after it
+        span = Span(min(mark.line + 1, last_line), mark.column + 1) if mark else None
+        raise NotATreeError(str(problem.problem or problem.context), span) from None
     except (yaml.YAMLError, UnicodeError) as problem:
         raise NotATreeError(" ".join(str(problem).split())) from None
     if len(tree.root) != 1:
@@ -58,16 +58,16 @@ def _follow(tree: _Tree, event: Any) -> None:
     dates.
     """
     mark = event.start_mark
-    where = Span(mark.line + 1, mark.column + 1, getattr(event, "value", None) or "") if mark else Span(1, 1)
+    span = Span(mark.line + 1, mark.column + 1, getattr(event, "value", None) or "") if mark else Span(1, 1)
     match event:
         case yaml.AliasEvent():
-            raise NotATreeError("aliases are not allowed", where)
+            raise NotATreeError("aliases are not allowed", span)
         case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
-            tree.open({} if isinstance(event, yaml.MappingStartEvent) else [], where)
+            tree.open({} if isinstance(event, yaml.MappingStartEvent) else [], span)
         case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
             tree.close()
         case yaml.ScalarEvent():
-            tree.add(_scalar(event.value) if event.implicit[0] else event.value, where)
+            tree.add(_scalar(event.value) if event.implicit[0] else event.value, span)
         case _:
             pass
 
@@ -75,22 +75,22 @@ def _follow(tree: _Tree, event: Any) -> None:
 def _read_json(source: str) -> tuple[Any, dict[Path, Span]]:
     """Read JSON, which is not quite YAML: msgspec reads the values, a scan finds the places."""
     tree = _Tree()
-    line, start, at = 1, 0, 0
+    line, start, offset = 1, 0, 0
     for token in _JSON_TOKEN.finditer(source):
-        line += source.count("\n", at, token.start())
-        start = source.rfind("\n", 0, token.start()) + 1 if "\n" in source[at : token.start()] else start
-        at = token.start()
-        where = Span(line, at - start + 1, token[0][:80])
+        line += source.count("\n", offset, token.start())
+        start = source.rfind("\n", 0, token.start()) + 1 if "\n" in source[offset : token.start()] else start
+        offset = token.start()
+        span = Span(line, offset - start + 1, token[0][:80])
         try:
             match token[0]:
                 case "{":
-                    tree.open({}, where)
+                    tree.open({}, span)
                 case "[":
-                    tree.open([], where)
+                    tree.open([], span)
                 case "}" | "]":
                     tree.close()
                 case text:
-                    tree.add(msgspec.json.decode(text.encode()), where)
+                    tree.add(msgspec.json.decode(text.encode()), span)
         except (IndexError, msgspec.DecodeError, UnicodeError):
             break  # not JSON; the error is raised below
     try:
@@ -98,10 +98,10 @@ def _read_json(source: str) -> tuple[Any, dict[Path, Span]]:
     except (msgspec.DecodeError, UnicodeError) as problem:
         # msgspec has the position of an error only in its message.
         message, _, place = str(problem).partition(" (byte ")
-        before = (
+        preceding = (
             source.encode("utf-8", "replace")[: int(place.rstrip(")"))].decode("utf-8", "ignore") if place else source
         )
-        raise NotATreeError(message, Span(before.count("\n") + 1, len(before) - before.rfind("\n"))) from None
+        raise NotATreeError(message, Span(preceding.count("\n") + 1, len(preceding) - preceding.rfind("\n"))) from None
 
 
 def write_tree(plain: Any, form: TreeForm) -> str:
@@ -136,31 +136,31 @@ class _Tree:
         self.root: list[Any] = []
         self._stack: list[tuple[Path, Any, list[Any]]] = []
 
-    def open(self, node: Any, where: Span) -> None:
+    def open(self, node: Any, span: Span) -> None:
         if len(self._stack) >= _DEEPEST:
-            raise NotATreeError(f"it is nested more than {_DEEPEST} deep", where)
-        self._stack.append((self._place(where), node, []))
+            raise NotATreeError(f"it is nested more than {_DEEPEST} deep", span)
+        self._stack.append((self._place(span), node, []))
 
     def close(self) -> None:
         _, node, _ = self._stack.pop()
         self._put(node, None)
 
-    def add(self, value: Any, where: Span) -> None:
-        self._place(where)
-        self._put(value, where)
+    def add(self, value: Any, span: Span) -> None:
+        self._place(span)
+        self._put(value, span)
 
-    def _place(self, where: Span) -> Path:
+    def _place(self, span: Span) -> Path:
         """The path of the value that begins here, recorded; a key has none."""
         if not self._stack:
             return ()
-        above, node, keys = self._stack[-1]
+        parent_path, node, keys = self._stack[-1]
         if isinstance(node, dict) and not keys:
             return ()
-        path = (*above, len(node) if isinstance(node, list) else _field(keys[0]))
-        self.spans[path] = Span(where.line, where.column, where.text[:80])
+        path = (*parent_path, len(node) if isinstance(node, list) else _field(keys[0]))
+        self.spans[path] = Span(span.line, span.column, span.text[:80])
         return path
 
-    def _put(self, value: Any, where: Span | None) -> None:
+    def _put(self, value: Any, span: Span | None) -> None:
         if not self._stack:
             self.root.append(value)
             return
@@ -170,9 +170,9 @@ class _Tree:
         elif keys:
             node[keys.pop()] = value
         elif not isinstance(value, str):
-            raise NotATreeError("a key is not a word", where)
+            raise NotATreeError("a key is not a word", span)
         elif value in node:
-            raise NotATreeError(f"the key `{value}` is there twice", where)
+            raise NotATreeError(f"the key `{value}` is there twice", span)
         else:
             keys.append(value)
 

@@ -50,7 +50,9 @@ def entity_renames(names_of_old: Iterable[str], names_of_new: Iterable[str], *wo
 def has_former_names(workload: Workload) -> bool:
     """Whether a document says of an entity, an attribute or a member of an enum that it had another name."""
     for entity in workload.entities:
-        if entity.renamed_from or any(one.renamed_from or one.renamed_members for one in entity.attributes):
+        if entity.renamed_from or any(
+            attribute.renamed_from or attribute.renamed_members for attribute in entity.attributes
+        ):
             return True
     return False
 
@@ -74,8 +76,8 @@ def pattern_with_names(pattern: PatternOf, names: Mapping[str, str]) -> PatternO
     entities = tuple(names.get(name, name) for name in pattern.entities)
     if isinstance(pattern, Read):
         return replace(pattern, entities=entities)
-    actions = tuple(replace(one, entity=names.get(one.entity, one.entity)) for one in pattern.actions)
-    checks = tuple(_condition(one, names) for one in pattern.checks)
+    actions = tuple(replace(action, entity=names.get(action.entity, action.entity)) for action in pattern.actions)
+    checks = tuple(_condition(condition, names) for condition in pattern.checks)
     return replace(pattern, entities=entities, actions=actions, checks=checks)
 
 
@@ -91,8 +93,8 @@ def _entity(entity: Entity, names: Mapping[str, str]) -> Entity:
         name=names.get(entity.name, entity.name),
         renamed_from="",
         attributes=tuple(_attribute(attribute, names) for attribute in entity.attributes),
-        relationships=tuple(_relationship(one, names) for one in entity.relationships),
-        cardinality=tuple(_cardinality(one, names) for one in entity.cardinality),
+        relationships=tuple(_relationship(relationship, names) for relationship in entity.relationships),
+        cardinality=tuple(_cardinality(cardinality, names) for cardinality in entity.cardinality),
         excludes=tuple(names.get(name, name) for name in entity.excludes),
     )
 
@@ -102,7 +104,7 @@ def _attribute(attribute: Attribute, names: Mapping[str, str]) -> Attribute:
     return replace(
         attribute,
         references=_path(attribute.references, names),
-        references_or=tuple(_path(one, names) for one in attribute.references_or),
+        references_or=tuple(_path(path, names) for path in attribute.references_or),
         copy_of=_path(attribute.copy_of, names),
         snapshot_of=_path(attribute.snapshot_of, names),
         follows=replace(follows, source=_path(follows.source, names)) if follows else None,
@@ -115,10 +117,15 @@ def _path(text: str, names: Mapping[str, str]) -> str:
     return f"{names.get(entity, entity)}{dot}{attribute}"
 
 
-def _relationship(one: Relationship, names: Mapping[str, str]) -> Relationship:
-    via = tuple(names.get(name, name) for name in one.via)
-    return replace(one, left=names.get(one.left, one.left), right=names.get(one.right, one.right), via=via)
+def _relationship(relationship: Relationship, names: Mapping[str, str]) -> Relationship:
+    via = tuple(names.get(name, name) for name in relationship.via)
+    return replace(
+        relationship,
+        left=names.get(relationship.left, relationship.left),
+        right=names.get(relationship.right, relationship.right),
+        via=via,
+    )
 
 
-def _cardinality(one: Cardinality, names: Mapping[str, str]) -> Cardinality:
-    return replace(one, per=names.get(one.per, one.per))
+def _cardinality(cardinality: Cardinality, names: Mapping[str, str]) -> Cardinality:
+    return replace(cardinality, per=names.get(cardinality.per, cardinality.per))

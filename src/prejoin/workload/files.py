@@ -14,11 +14,12 @@ from prejoin.workload.checks import check
 from prejoin.workload.contents import with_contents
 from prejoin.workload.data_tree import NotATreeError, TreeForm, convert_tree, read_tree, write_tree
 from prejoin.workload.document.markdown import Text
-from prejoin.workload.document.read_document import MOST_CHARACTERS, read_document
+from prejoin.workload.document.read_document import read_document
+from prejoin.workload.document.sections import MOST_CHARACTERS
 from prejoin.workload.document.write_document import write_document
 from prejoin.workload.model import Workload
 from prejoin.workload.read_result import Notes, Places, WorkloadReading
-from prejoin.workload.shorthand import write_out
+from prejoin.workload.shorthand import without_unquoted_texts, write_out_names
 from prejoin.workload.tenants import expand, move_places
 
 Form = Literal["md", "yaml", "json"]
@@ -54,9 +55,9 @@ def read_text(text: str, form: Form) -> WorkloadReading:
     reading = read_document(text) if form == "md" else read_data(text, form)
     if any(d.code in {codes.UNREADABLE.id, codes.DATA.id} for d in reading.diagnostics):
         return reading
-    workload = write_out(reading.workload)
+    workload = write_out_names(reading.workload)
     diagnostics = in_order((*reading.diagnostics, *check(workload, reading.places)))
-    return WorkloadReading(workload, diagnostics, reading.places)
+    return WorkloadReading(without_unquoted_texts(workload), diagnostics, reading.places)
 
 
 def write_text(workload: Workload, form: Form) -> str:
@@ -94,11 +95,11 @@ def read_data(source: str, form: TreeForm) -> WorkloadReading:
     notes = Notes()
     try:
         plain, notes.places.spans = read_tree(source, form)
-        written: Workload = convert_tree(plain, notes.places.spans, Workload)
-        workload = expand(with_contents(written))
-        move_places(notes.places, written, workload)
+        written_workload: Workload = convert_tree(plain, notes.places.spans, Workload)
+        workload = expand(with_contents(written_workload))
+        move_places(notes.places, written_workload, workload)
         return WorkloadReading(workload, (), notes.places)
     except NotATreeError as problem:
-        where = Text(problem.span.text, problem.span.line, problem.span.column)
-        notes.say(codes.DATA, where, f"this is not a workload in {form.upper()}: {problem}", _FIX)
+        position = Text(problem.span.text, problem.span.line, problem.span.column)
+        notes.say(codes.DATA, position, f"this is not a workload in {form.upper()}: {problem}", _FIX)
     return WorkloadReading(Workload(), tuple(notes.diagnostics), notes.places)

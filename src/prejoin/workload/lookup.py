@@ -7,27 +7,26 @@ from difflib import get_close_matches
 
 from msgspec.structs import replace
 
+from prejoin.constructs.registry import added_changes, maintained
 from prejoin.types import STRING, Kind
 from prejoin.workload.conditions import all_leaves, params_of, values_of
 from prejoin.workload.memo import remembered
 from prejoin.workload.model import (
-    VERSION,
+    NEW,
     Action,
     Attribute,
     Change,
-    ChangeOp,
     Entity,
     Input,
     Op,
     Read,
-    Value,
     Verb,
     Workload,
     Write,
 )
 from prejoin.workload.tenants import common_tenant, is_owned
 
-_MANY = 100
+_MAX_CANDIDATES = 100
 """With more candidates than this, only those with the same first letter are compared, because comparing is slow."""
 
 
@@ -37,16 +36,16 @@ EITHER = " / "
 
 def suggest(name: str, candidates: Iterable[str]) -> str | None:
     """The candidate that a name probably means: another case, a plural, or a typing error."""
-    known = list(dict.fromkeys(candidates))
-    folded = {c.lower(): c for c in known}
+    names = list(dict.fromkeys(candidates))
+    names_in_lower_case = {c.lower(): c for c in names}
     word = name.lower()
     for form in (word, word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("ies") + "y", word + "s"):
-        if form in folded:
-            return folded[form]
-    if len(folded) > _MANY:
-        folded = {low: c for low, c in folded.items() if low[:2] == word[:2]}
-    close = get_close_matches(word[:80], list(folded)[:_MANY], 1, 0.7)
-    return folded[close[0]] if close else None
+        if form in names_in_lower_case:
+            return names_in_lower_case[form]
+    if len(names_in_lower_case) > _MAX_CANDIDATES:
+        names_in_lower_case = {low: c for low, c in names_in_lower_case.items() if low[:2] == word[:2]}
+    close_names = get_close_matches(word[:80], list(names_in_lower_case)[:_MAX_CANDIDATES], 1, 0.7)
+    return names_in_lower_case[close_names[0]] if close_names else None
 
 
 def bare_name(name: str) -> str:
@@ -65,18 +64,21 @@ def target(workload: Workload, attribute: Attribute) -> tuple[Entity, Attribute]
     if entity is None:
         return None
     if field:
-        found = entity.attribute(field)
-        return (entity, found) if found else None
+        id_attribute = entity.attribute(field)
+        return (entity, id_attribute) if id_attribute else None
     if len(entity.id) == 1:
         return entity, entity.id[0]
-    same = next((a for a in entity.id if a.name == attribute.name), None)
-    return (entity, same) if same else None
+    id_part_of_same_name = next((a for a in entity.id if a.name == attribute.name), None)
+    return (entity, id_part_of_same_name) if id_part_of_same_name else None
 
 
 def targets(workload: Workload, attribute: Attribute) -> list[tuple[Entity, Attribute]]:
     """All entities and id attributes that a reference may hold: `→ User | Organization` has two."""
-    every = (replace(attribute, references=name) for name in (attribute.references, *attribute.references_or))
-    return [found for one in every if (found := target(workload, one))]
+    single_references = (
+        replace(attribute, references=name) for name in (attribute.references, *attribute.references_or)
+    )
+    reference_targets = (target(workload, reference) for reference in single_references)
+    return [entity_and_id for entity_and_id in reference_targets if entity_and_id]
 
 
 def chain(workload: Workload, entity: Entity, attribute: Attribute) -> list[tuple[str, str]]:
@@ -88,20 +90,22 @@ def chain(workload: Workload, entity: Entity, attribute: Attribute) -> list[tupl
 
 
 def _chain(workload: Workload, entity: Entity, attribute: Attribute) -> list[tuple[str, str]]:
-    found = [(entity.name, attribute.name)]
-    while not attribute.references_or and (further := target(workload, attribute)):
-        attribute = further[1]
-        if (further[0].name, attribute.name) in found:
+    links = [(entity.name, attribute.name)]
+    while not attribute.references_or and (next_link := target(workload, attribute)):
+        attribute = next_link[1]
+        if (next_link[0].name, attribute.name) in links:
             break
-        found.append((further[0].name, attribute.name))
+        links.append((next_link[0].name, attribute.name))
     if attribute.references_or:
-        found += [(e.name, a.name) for e, a in targets(workload, attribute)]
-    if several := next((name for owner, own in found if (name := _shared_id(workload, owner, own))), ""):
-        found.append(("", several))  # the ids of several entities that one attribute may hold are one kind of value
+        links += [(e.name, a.name) for e, a in targets(workload, attribute)]
+    if shared_id := next(
+        (name for owner, attribute_name in links if (name := _shared_id(workload, owner, attribute_name))), ""
+    ):
+        links.append(("", shared_id))  # the ids of several entities that one attribute may hold are one kind of value
     tenant = workload.tenant
-    if tenant and found[-1][1] == tenant.attribute and is_owned(workload, found[-1][0]):
-        found.append(("", tenant.attribute))  # tenants need not be an entity: their ids come from outside
-    return found
+    if tenant and links[-1][1] == tenant.attribute and is_owned(workload, links[-1][0]):
+        links.append(("", tenant.attribute))  # tenants need not be an entity: their ids come from outside
+    return links
 
 
 def _shared_id(workload: Workload, owner: str, name: str) -> str:
@@ -121,9 +125,11 @@ def root(workload: Workload, entity: Entity, attribute: Attribute) -> tuple[str,
 
 def identified(entity: Entity, names: Iterable[str]) -> bool:
     """Whether some attributes identify one item of an entity: they contain its id or a unique value."""
-    known = set(names)
-    unique = [{a.name} for a in entity.attributes if a.unique] + [set(group) for group in entity.unique]
-    return entity.singleton or any(group <= known for group in [{a.name for a in entity.id}, *unique] if group)
+    known_names = set(names)
+    unique_groups = [{a.name} for a in entity.attributes if a.unique] + [set(group) for group in entity.unique]
+    return entity.singleton or any(
+        group <= known_names for group in [{a.name for a in entity.id}, *unique_groups] if group
+    )
 
 
 @remembered
@@ -136,23 +142,28 @@ def foreign_key(
     to `Ticket.ticketId`, `Comment.tenantId` and `Ticket.tenantId` are both the id of the tenant. With `names`, no other
     attributes are considered.
     """
-    allowed = {a.name for a in entity.attributes} if names is None else set(names)
-    for one in (*parent.relationships, *entity.relationships):
-        sides = (one.left, one.right) == (parent.name, entity.name) and parent is not entity
-        if sides and one.via and len(one.via) == len(parent.id) and allowed.issuperset(one.via):
-            return frozenset(one.via)
-    found: set[str] = set()
-    linked = False
+    candidate_names = {a.name for a in entity.attributes} if names is None else set(names)
+    for relationship in (*parent.relationships, *entity.relationships):
+        is_between = (relationship.left, relationship.right) == (parent.name, entity.name) and parent is not entity
+        if (
+            is_between
+            and relationship.via
+            and len(relationship.via) == len(parent.id)
+            and candidate_names.issuperset(relationship.via)
+        ):
+            return frozenset(relationship.via)
+    holders: set[str] = set()
+    is_linked = False
     for part in parent.id:
-        free = [a for a in entity.attributes if a.name in allowed - found]
-        refers = [a.name for a in free if (parent.name, part.name) in chain(workload, entity, a)[1:]]
-        alike = [a.name for a in free if _same_source(workload, (entity, a), (parent, part))]
-        options = refers or alike
+        candidates = [a for a in entity.attributes if a.name in candidate_names - holders]
+        referring = [a.name for a in candidates if (parent.name, part.name) in chain(workload, entity, a)[1:]]
+        same_kind = [a.name for a in candidates if _same_source(workload, (entity, a), (parent, part))]
+        options = referring or same_kind
         if not options:
             return None
-        linked |= bool(refers)
-        found.add(part.name if part.name in options else options[0])
-    return frozenset(found) if linked else None
+        is_linked |= bool(referring)
+        holders.add(part.name if part.name in options else options[0])
+    return frozenset(holders) if is_linked else None
 
 
 def foreign_parts(
@@ -163,37 +174,44 @@ def foreign_parts(
     Where several attributes could hold a part (two roles of a composite id), it is the one that a relation names with
     `lead`, or else the one in the same place among its like.
     """
-    related = {
-        name
-        for one in (*parent.relationships, *entity.relationships)
-        if {one.left, one.right} == {parent.name, entity.name} and lead.name in one.via
-        for name in one.via
-    }
-    held = target(workload, lead)
-    if held and [held[1]] == list(parent.id):
+    related_names = _names_in_relation_with(entity, parent, lead.name)
+    lead_target = target(workload, lead)
+    if lead_target and [lead_target[1]] == list(parent.id):
         return
-    place = [a.name for a in entity.attributes if target(workload, a) == held].index(lead.name)
+    position = [a.name for a in entity.attributes if target(workload, a) == lead_target].index(lead.name)
     for part in parent.id:
-        if held and held[1].name == part.name:
+        if lead_target and lead_target[1].name == part.name:
             continue
-        if part.name in common_tenant(workload, entity.name, parent.name) and (own := entity.attribute(part.name)):
-            yield part, own  # another attribute that holds a tenant's id is not the tenant of the item
+        if part.name in common_tenant(workload, entity.name, parent.name) and (
+            tenant_attribute := entity.attribute(part.name)
+        ):
+            yield part, tenant_attribute  # another attribute that holds a tenant's id is not the tenant of the item
             continue
-        refers = [a for a in entity.attributes if (parent.name, part.name) in chain(workload, entity, a)[1:]]
-        alike = [a for a in entity.attributes if _same_source(workload, (entity, a), (parent, part))]
-        options = [a for a in refers or alike if a.name != lead.name]
-        named = [a for a in options if a.name in related]
+        referring = [a for a in entity.attributes if (parent.name, part.name) in chain(workload, entity, a)[1:]]
+        same_kind = [a for a in entity.attributes if _same_source(workload, (entity, a), (parent, part))]
+        options = [a for a in referring or same_kind if a.name != lead.name]
+        related_options = [a for a in options if a.name in related_names]
         if options:
-            yield part, (named or options[place : place + 1] or options)[0]
+            yield part, (related_options or options[position : position + 1] or options)[0]
 
 
-def _same_source(workload: Workload, one: tuple[Entity, Attribute], other: tuple[Entity, Attribute]) -> bool:
+def _names_in_relation_with(entity: Entity, parent: Entity, name: str) -> set[str]:
+    """The attributes that relationships of two entities list after `via` together with one of them."""
+    names: set[str] = set()
+    for relationship in (*parent.relationships, *entity.relationships):
+        is_between = {relationship.left, relationship.right} == {parent.name, entity.name}
+        if is_between and name in relationship.via:
+            names.update(relationship.via)
+    return names
+
+
+def _same_source(workload: Workload, left: tuple[Entity, Attribute], right: tuple[Entity, Attribute]) -> bool:
     """Whether two attributes hold the same kind of value in the end.
 
     They hold ids of the same entity, or an id of something outside the document: a part of a composite id that refers
     to nothing and has the same name in both places, as a `tenantId` without an entity Tenant.
     """
-    first, second = root(workload, *one), root(workload, *other)
+    first, second = root(workload, *left), root(workload, *right)
     return first == second or (first[1] == second[1] and _outside(workload, first) and _outside(workload, second))
 
 
@@ -209,30 +227,42 @@ def bindings(workload: Workload, entities: tuple[str, ...], name: str) -> dict[s
     An entity that has none, or several that could be meant, is left out. `Order.userId` says whose attribute it is, and
     `Order.placedAt / Payment.paidAt` what each of two has.
     """
-    asked = [e for e in map(workload.entity, entities) if e]
+    candidates = [e for e in map(workload.entity, entities) if e]
     if EITHER in name:
-        named = {owner: own for owner, _, own in (one.rpartition(".") for one in name.split(EITHER))}
-        return {e.name: named[e.name] for e in asked if e.name in named and e.attribute(named[e.name])}
+        attribute_names: dict[str, str] = {}
+        for qualified_name in name.split(EITHER):
+            owner, _, field = qualified_name.rpartition(".")
+            attribute_names[owner] = field
+        return {
+            entity.name: attribute_names[entity.name]
+            for entity in candidates
+            if entity.name in attribute_names and entity.attribute(attribute_names[entity.name])
+        }
     owner, dot, field = name.partition(".")
     field = field if dot else name
-    found: dict[str, str] = {}
-    for entity in asked:
+    bound: dict[str, str] = {}
+    for entity in candidates:
         if (not dot or entity.name == owner) and entity.attribute(field):
-            found[entity.name] = field
-    roots = {root(workload, e, a) for e in asked if (own := found.get(e.name)) and (a := e.attribute(own))}
-    for entity in asked:
-        if entity.name in found or len(roots) != 1:
+            bound[entity.name] = field
+    roots = {
+        root(workload, entity, attribute)
+        for entity in candidates
+        if entity.name in bound and (attribute := entity.attribute(bound[entity.name]))
+    }
+    for entity in candidates:
+        if entity.name in bound or len(roots) != 1:
             continue
-        same = [a.name for a in entity.attributes if root(workload, entity, a) in roots]
-        if len(same) == 1:
-            found[entity.name] = same[0]
-    return found
+        same_root = [a.name for a in entity.attributes if root(workload, entity, a) in roots]
+        if len(same_root) == 1:
+            bound[entity.name] = same_root[0]
+    return bound
 
 
 def means(workload: Workload, write: Write, entity: Entity, attribute: Attribute) -> bool:
     """Whether an input of the name of an attribute is about the items of an entity that are there.
 
-    Where others that the write touches have an attribute of that name, the input is the new item's, or else that of the
+    A change or a condition of another entity that takes the input decides; with a reference it may be about both. Where
+    others that the write touches have an attribute of that name, the input is the new item's, or else that of the
     entity which the write is of. It is another's too where a relation says that both are the same: who comments on a
     post is not its author, though both are called `userId`; who cancels an order is.
     """
@@ -240,17 +270,31 @@ def means(workload: Workload, write: Write, entity: Entity, attribute: Attribute
         return True
     if any(c.attribute == attribute.name for a in write.actions if a.entity != entity.name for c in a.changes):
         return False  # what it becomes there is not what it is here
-    touched = dict.fromkeys((*write.entities, *(a.entity for a in write.actions)))
-    if next(iter(touched), "") == entity.name:
-        touched = dict.fromkeys(a.entity for a in write.actions if a.verb in (Verb.CREATE, Verb.PUT))
-    others = [other for other in map(workload.entity, touched) if other and other is not entity]
-    having = [(other, found) for other in others if (found := other.attribute(attribute.name))]
-    return all(is_said_same(workload, (entity, attribute), one) for one in having)
+    if not attribute.references and _is_taken_by_another(write, entity.name, attribute.name):
+        return False
+    touched_names = dict.fromkeys((*write.entities, *(a.entity for a in write.actions)))
+    if next(iter(touched_names), "") == entity.name:
+        touched_names = dict.fromkeys(a.entity for a in write.actions if a.verb in (Verb.CREATE, Verb.PUT))
+    other_entities = [other for other in map(workload.entity, touched_names) if other and other is not entity]
+    same_named = [(other, namesake) for other in other_entities if (namesake := other.attribute(attribute.name))]
+    return all(is_said_same(workload, (entity, attribute), other_attribute) for other_attribute in same_named)
 
 
-def is_said_same(workload: Workload, one: tuple[Entity, Attribute], other: tuple[Entity, Attribute]) -> bool:
+def _is_taken_by_another(write: Write, entity: str, name: str) -> bool:
+    """Whether a change or a condition of another entity takes an input, and none of this entity does."""
+    takers = set()
+    for leaf in all_leaves(write):
+        if any(value.param == name for value in values_of(leaf)):
+            takers.add(leaf.entity)
+    for action in write.actions:
+        if any(change.value and change.value.param == name for change in action.changes):
+            takers.add(action.entity)
+    return bool(takers) and entity not in takers
+
+
+def is_said_same(workload: Workload, left: tuple[Entity, Attribute], right: tuple[Entity, Attribute]) -> bool:
     """Whether one of two attributes is said to hold what the other holds: by reference, or as a copy of it."""
-    for (entity, attribute), (source, origin) in ((one, other), (other, one)):
+    for (entity, attribute), (source, origin) in ((left, right), (right, left)):
         if (source.name, origin.name) in chain(workload, entity, attribute):
             return True
         if f"{source.name}.{origin.name}" in attribute.repeats:
@@ -285,8 +329,8 @@ def named_by(workload: Workload, write: Write, name: str) -> str:
         attribute = entity.attribute(name)
         if attribute is None or not _is_input(write, entity, name):
             continue
-        if attribute.references and (held := target(workload, attribute)):
-            return held[0].name
+        if attribute.references and (reference_target := target(workload, attribute)):
+            return reference_target[0].name
         if attribute.id:
             return entity.name
     return ""
@@ -294,7 +338,7 @@ def named_by(workload: Workload, write: Write, name: str) -> str:
 
 def _is_input(write: Write, entity: Entity, name: str) -> bool:
     """Whether an attribute of an entity is an input of a write, by itself or as part of an object."""
-    return any(one.attribute == name for one in write.inputs) or gives_object(write, entity)
+    return any(input_.attribute == name for input_ in write.inputs) or gives_object(write, entity)
 
 
 def undecided(workload: Workload, write: Write, name: str) -> list[str]:
@@ -303,30 +347,30 @@ def undecided(workload: Workload, write: Write, name: str) -> list[str]:
     It is decided by a new item that has it, by a change or a condition that takes it, by an id that it is or refers to;
     and else by what the write is of, and by relations.
     """
-    if any(name in action.by for action in write.actions) or name in _taken(workload, write):
+    if any(name in action.by for action in write.actions) or name in taken_inputs(workload, write):
         return []
-    touched = dict.fromkeys((*write.entities, *(a.entity for a in write.actions)))
-    entities = [e for e in map(workload.entity, touched) if e]
-    having = [(entity, found) for entity in entities if (found := entity.attribute(name))]
+    touched_names = dict.fromkeys((*write.entities, *(a.entity for a in write.actions)))
+    entities = [e for e in map(workload.entity, touched_names) if e]
+    owners = [(entity, attribute) for entity in entities if (attribute := entity.attribute(name))]
     new = {action.entity for action in write.actions if action.verb in (Verb.CREATE, Verb.PUT)}
     ids = {(entity.name, a.name) for entity in entities for a in entity.id}
-    for one in having:
-        if one[0].name in new or ids.intersection(chain(workload, *one)) or means(workload, write, *one):
+    for owner in owners:
+        if owner[0].name in new or ids.intersection(chain(workload, *owner)) or means(workload, write, *owner):
             return []
-    return [entity.name for entity, _ in having]
+    return [entity.name for entity, _ in owners]
 
 
-def _taken(workload: Workload, write: Write) -> set[str]:
+def taken_inputs(workload: Workload, write: Write) -> set[str]:
     """The inputs that a change or a condition of a write takes."""
-    found = {name for check in write.checks for name in params_of(check)}
+    names = {name for check in write.checks for name in params_of(check)}
     for action in write.actions:
         entity = workload.entity(action.entity)
         for change in changes(write, action, entity) if entity else action.changes:
             if change.value is None:
-                found.add(change.attribute)
+                names.add(change.attribute)
             elif change.value.param:
-                found.add(change.value.param)
-    return found
+                names.add(change.value.param)
+    return names
 
 
 def unique_groups(entity: Entity) -> list[tuple[str, ...]]:
@@ -344,13 +388,13 @@ def alternatives(inputs: Iterable[Input]) -> list[tuple[Input, ...]]:
     [1, 2]
     """
     groups: list[tuple[Input, ...]] = []
-    open_ = False
-    for one in inputs:
-        if open_:
-            groups[-1] += (one,)
+    is_open = False
+    for input_ in inputs:
+        if is_open:
+            groups[-1] += (input_,)
         else:
-            groups.append((one,))
-        open_ = one.either
+            groups.append((input_,))
+        is_open = input_.either
     return groups
 
 
@@ -359,46 +403,55 @@ def equalities(read: Read) -> tuple[str, ...]:
     return tuple(i.attribute for i in read.inputs if i.op is Op.EQ and not i.filter and not i.optional)
 
 
-NEXT_VERSION = Change(VERSION, ChangeOp.ADD, Value(const="1"))
-"""The change of the version that the client adds to each update of an item with a history."""
-
-
 def changes(write: Write, action: Action, entity: Entity) -> tuple[Change, ...]:
     """The changes of an update: those it names, or else the inputs that are attributes of the entity and not its id.
 
-    An update of an item with a history also counts its version.
+    So are changes that the client adds, such as that of the version of an entity with a history.
     """
     if not action.updates:
         return action.changes
-    counted = {VERSION} if entity.history and entity.attribute(VERSION) else set()
-    names = {i.attribute for i in write.inputs} - counted
-    found = action.changes or tuple(
+    names = {i.attribute for i in write.inputs} - maintained(entity)
+    own_changes = action.changes or tuple(
         Change(a.name)
         for a in entity.attributes
         if a.name in names and not a.id and not _names_another_item(write, action, a)
     )
-    return (*found, NEXT_VERSION) if found and counted else found
+    return (*own_changes, *added_changes(entity, action)) if own_changes else own_changes
 
 
-def can_be_input(workload: Workload, write: Write, attribute: Attribute) -> bool:
+def can_be_input(workload: Workload, write: Write, entity: Entity, attribute: Attribute) -> bool:
     """Whether an attribute of a new object can be the input of its name.
 
-    It cannot if an update or a condition uses the input as an enum with other members: `create Order; update Parcel
-    (status)` with the inputs `Order, parcelId, status` is about two values.
+    With the inputs `Order, parcelId, status` there are two values in `create Order (status = NEW); update Parcel
+    (status)`, where the document says which one the order has, and in `create Order; update Parcel (status)`, if the
+    parcel's status has other members.
     """
+    if _is_settled(write, entity, attribute):
+        return False
     uses: list[Attribute | None] = []
     for action in write.actions if attribute.type.kind is Kind.ENUM else ():
-        entity = workload.entity(action.entity)
-        for change in changes(write, action, entity) if entity and action.updates else ():
+        user = workload.entity(action.entity)
+        for change in changes(write, action, user) if user and action.updates else ():
             source = change.value.param if change.value else change.attribute
-            if entity and source == attribute.name:
-                uses.append(entity.attribute(change.attribute))
+            if user and source == attribute.name:
+                uses.append(user.attribute(change.attribute))
     for leaf in all_leaves(write) if attribute.type.kind is Kind.ENUM else ():
-        entity = workload.entity(leaf.entity)
-        if entity and any(value.param == attribute.name for value in values_of(leaf)):
-            uses.append(entity.attribute(leaf.attribute))
+        user = workload.entity(leaf.entity)
+        if user and any(value.param == attribute.name for value in values_of(leaf)):
+            uses.append(user.attribute(leaf.attribute))
     enums = [use.type.values for use in uses if use is not None and use.type.kind is Kind.ENUM]
     return all(set(attribute.type.values) <= set(values) for values in enums)
+
+
+def _is_settled(write: Write, entity: Entity, attribute: Attribute) -> bool:
+    """Whether a row says which value an attribute of its new item has, and it is not the input of that name."""
+    for action in write.actions:
+        if action.entity != entity.name or action.verb not in NEW:
+            continue
+        for change in action.changes:
+            if change.attribute == attribute.name and change.value and change.value.param != attribute.name:
+                return True
+    return False
 
 
 def _names_another_item(write: Write, action: Action, attribute: Attribute) -> bool:
@@ -407,9 +460,9 @@ def _names_another_item(write: Write, action: Action, attribute: Attribute) -> b
     `update Job; update Depot (visits += 1)` with the input `depotId`: the job's `depotId` is marked immutable, so the
     input says which depot is meant, and that the job is one of it.
     """
-    others = {other.entity for other in write.actions if other is not action}
+    other_entities = {other.entity for other in write.actions if other is not action}
     is_fixed = attribute.mutable is False and action.verb is Verb.UPDATE
-    return is_fixed and attribute.referenced_entity in others
+    return is_fixed and attribute.referenced_entity in other_entities
 
 
 def member_of(attribute: Attribute) -> Attribute:
@@ -424,19 +477,21 @@ def gives_object(write: Write, entity: Entity) -> bool:
 
 def unaddressed(workload: Workload, write: Write, action: Action, entity: Entity) -> list[str]:
     """The parts of the id of an action's item that a write does not know."""
-    given = {i.attribute for i in write.inputs}
+    input_names = {i.attribute for i in write.inputs}
     if gives_object(write, entity) or entity.singleton:
         return []
     if action.by:
         return [] if len(action.by) == len(entity.id) else [a.name for a in entity.id]
-    touched = dict.fromkeys((*write.entities, *(a.entity for a in write.actions)))
+    entity_names = dict.fromkeys((*write.entities, *(a.entity for a in write.actions)))
     referring = {
         place
-        for e in map(workload.entity, touched)
+        for e in map(workload.entity, entity_names)
         if e
         for a in e.attributes
-        if a.name in given
+        if a.name in input_names
         for place in chain(workload, e, a)
     }
-    known = given | {a.name for a in entity.id if len(a.type.values) == 1 or (entity.name, a.name) in referring}
-    return [a.name for a in entity.id if a.name not in known]
+    known_names = input_names | {
+        a.name for a in entity.id if len(a.type.values) == 1 or (entity.name, a.name) in referring
+    }
+    return [a.name for a in entity.id if a.name not in known_names]

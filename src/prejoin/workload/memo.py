@@ -18,23 +18,23 @@ def remembered(function: Function) -> Function:
     """
 
     @wraps(function)
-    def found(workload: Workload, entity: Entity, *rest: object) -> object:
+    def compute_once(workload: Workload, entity: Entity, *arguments: object) -> object:
         if workload.entity(entity.name) is not entity:
-            return function(workload, entity, *rest)
-        given = [_hashable(one) for one in rest]
-        key = (function.__name__, entity.name, *(_name(one) for one in given))
+            return function(workload, entity, *arguments)
+        hashable_arguments = [_hashable(argument) for argument in arguments]
+        key = (function.__name__, entity.name, *(_name(argument) for argument in hashable_arguments))
         memo = workload.memo
         if key not in memo:
-            memo[key] = function(workload, entity, *given)
+            memo[key] = function(workload, entity, *hashable_arguments)
         return memo[key]
 
-    return cast("Function", found)
+    return cast("Function", compute_once)
 
 
-def _hashable(one: object) -> object:
-    names = isinstance(one, Iterable) and not isinstance(one, str | Entity)
-    return frozenset(cast("Iterable[str]", one)) if names else one
+def _hashable(argument: object) -> object:
+    names = isinstance(argument, Iterable) and not isinstance(argument, str | Entity)
+    return frozenset(cast("Iterable[str]", argument)) if names else argument
 
 
-def _name(one: object) -> object:
-    return ("entity", one.name) if isinstance(one, Entity) else one
+def _name(argument: object) -> object:
+    return ("entity", argument.name) if isinstance(argument, Entity) else argument

@@ -119,15 +119,21 @@ class Cardinality(Model, frozen=True):
     """Whether the count is a limit that the application enforces, not an estimate."""
 
 
-VERSION = "version"
-"""The attribute with the number of the version, of an entity with a history."""
-
-
 class History(Model, frozen=True):
     """`20 versions, 90 days`: how many earlier versions of an item are kept, and for how long; None for all."""
 
     versions: int | None = None
     seconds: int | None = None
+
+
+class SoftDelete(Model, frozen=True):
+    """`deletedAt, kept 30 days`: a delete sets its time in an attribute instead of deleting the item."""
+
+    attribute: str
+    seconds: int | None = None
+    """The seconds after which DynamoDB deletes the item; None if it stays."""
+    releases: bool = False
+    """Whether others may take its unique values."""
 
 
 class Entity(Model, frozen=True, dict=True):
@@ -146,6 +152,8 @@ class Entity(Model, frozen=True, dict=True):
     """Groups of attributes that are unique together."""
     history: History | None = None
     """How many earlier versions of an item are kept; None if it has no history."""
+    soft_delete: SoftDelete | None = None
+    """How a delete hides an item; None if it deletes it."""
     excludes: tuple[str, ...] = ()
     """Entities that never exist beside this one under the same parent."""
     owner: str = ""
@@ -386,6 +394,10 @@ class Verb(StrEnum):
     DELETE = "delete"
     EXPIRE = "expire"
     """Removed by DynamoDB after its TTL, without a request."""
+
+
+NEW = frozenset({Verb.CREATE, Verb.PUT})
+"""Verbs with whole items as input."""
 
 
 class ChangeOp(StrEnum):
@@ -749,6 +761,11 @@ class Workload(Model, frozen=True, dict=True):
         return {p.id: p for p in reversed(self.patterns)}
 
     @cached_property
+    def out_of_scope(self) -> frozenset[str]:
+        """The patterns that something other than the table answers."""
+        return frozenset(d.pin.pattern for d in self.decisions if isinstance(d.pin, OutOfScope))
+
+    @cached_property
     def memo(self) -> dict[tuple[object, ...], Any]:
         """Results of functions of this workload: see `prejoin.workload.memo`."""
         return {}
@@ -777,7 +794,7 @@ class Workload(Model, frozen=True, dict=True):
         for attribute in (a for e in self.entities for a in e.attributes if a.references_or):
             names = (attribute.references, *attribute.references_or)
             group = dict.fromkeys(name.partition(".")[0] for name in names)
-            for other in [one for one in groups if one.keys() & group.keys()]:
+            for other in [candidate for candidate in groups if candidate.keys() & group.keys()]:
                 groups.remove(other)
                 group = other | group
             groups.append(group)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from prejoin.workload.lookup import NEXT_VERSION, changes
+from prejoin.constructs.registry import maintained
+from prejoin.workload.lookup import changes
 from prejoin.workload.model import Action, Change, ChangeOp, Entity, Input, Workload, Write
 
 
@@ -20,17 +21,17 @@ def source_of(change: Change) -> str | None:
 def is_optional(write: Write, change: Change) -> bool:
     """Whether a change is left out if the caller does not give its value."""
     source = source_of(change)
-    return change.optional or any(one.optional and one.attribute == source for one in write.inputs)
+    return change.optional or any(input_.optional and input_.attribute == source for input_ in write.inputs)
 
 
 def with_optional_inputs(write: Write) -> Write:
     """The write with `name?` as an input for each change `(name?)`, so that both spellings are one."""
-    optional = [change for action in write.actions for change in action.changes if change.optional]
-    sources = {change.attribute for change in optional}
+    optional_changes = [change for action in write.actions for change in action.changes if change.optional]
+    sources = {change.attribute for change in optional_changes}
     if not sources:
         return write
-    inputs = [replace(one, optional=True) if one.attribute in sources else one for one in write.inputs]
-    inputs += [Input(name, optional=True) for name in sorted(sources - {one.attribute for one in inputs})]
+    inputs = [replace(input_, optional=True) if input_.attribute in sources else input_ for input_ in write.inputs]
+    inputs += [Input(name, optional=True) for name in sorted(sources - {input_.attribute for input_ in inputs})]
     return replace(write, inputs=tuple(inputs))
 
 
@@ -47,15 +48,27 @@ def optional_changes(workload: Workload, write: Write) -> Iterator[tuple[Action,
 
 def is_only_change(workload: Workload, write: Write) -> bool:
     """Whether a write consists of updates that all take one optional input, so that it has to be given after all."""
+    sources = _sources_of_updates(workload, write)
+    return len(sources) == 1 and None not in sources
+
+
+def is_all_optional(workload: Workload, write: Write) -> bool:
+    """Whether a write consists of updates that take optional inputs, so that one of them has to be given."""
+    sources = _sources_of_updates(workload, write)
+    return bool(sources) and None not in sources
+
+
+def _sources_of_updates(workload: Workload, write: Write) -> set[str | None]:
+    """The optional inputs of a write's changes, and None if it does something else, too."""
     sources: set[str | None] = set()
     for action in write.actions:
         entity = workload.entity(action.entity)
         if entity is None or not action.updates:
-            return False
+            return {None}
         for change in changes(write, action, entity):
-            if change is not NEXT_VERSION:
+            if change.attribute not in maintained(entity):
                 sources.add(source_of(change) if is_optional(write, change) else None)
-    return len(sources) == 1 and None not in sources
+    return sources
 
 
 def optional_words(workload: Workload, write: Write) -> str:

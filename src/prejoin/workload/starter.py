@@ -7,10 +7,9 @@ from importlib import resources
 
 from msgspec.structs import replace
 
-from prejoin.workload.document.read_entities import read_names
 from prejoin.workload.grammar.answers import read_sort
 from prejoin.workload.grammar.inputs import read_inputs
-from prejoin.workload.grammar.lexer import CellTokens, Inexact
+from prejoin.workload.grammar.lexer import CellTokens, Inexact, read_names
 from prejoin.workload.grammar.writes import read_actions
 from prejoin.workload.interview.step import read_attributes
 from prejoin.workload.lookup import equalities
@@ -45,16 +44,16 @@ def read_entity(text: str) -> Entity:
     >>> [a.name for a in read_entity("User: userId (uuid, id), email (string, unique)").attributes]
     ['userId', 'email']
     """
-    head, colon, rest = text.partition(":")
+    head, colon, attribute_text = text.partition(":")
     tokens = CellTokens(head)
     name = tokens.name("the entity's name")
     tokens.expect_end(ENTITY_FIX)
-    if "." in name or not colon or not rest.strip():
+    if "." in name or not colon or not attribute_text.strip():
         raise Inexact(f"`{text.strip()}` does not say what there is to know about `{name}`", ENTITY_FIX)
-    attributes = read_attributes(rest)
-    twice = next((a.name for a in attributes if sum(b.name == a.name for b in attributes) > 1), None)
-    if twice:
-        raise Inexact(f"`{twice}` is there twice", "name each attribute once")
+    attributes = read_attributes(attribute_text)
+    repeated_name = next((a.name for a in attributes if sum(b.name == a.name for b in attributes) > 1), None)
+    if repeated_name:
+        raise Inexact(f"`{repeated_name}` is there twice", "name each attribute once")
     return Entity(name, attributes=attributes)
 
 
@@ -65,33 +64,37 @@ def read_question(text: str, workload: Workload) -> Read:
     >>> read_question("Order by userId sort placedAt DESC", shop).result
     <Result.MANY: 'Collection'>
     """
-    asked, *sorts = _SORT.split(text, maxsplit=1)
-    match = _HEAD.match(asked)
+    subject, *sorts = _SORT.split(text, maxsplit=1)
+    match = _HEAD.match(subject)
     if not match:
         raise Inexact("that is not a question", READ_FIX)
-    word, names, given = (match[1] or "").lower(), match[2], match[3]
+    word, names, input_text = (match[1] or "").lower(), match[2], match[3]
     entities = read_names(names)
-    if given is None and not word:
+    if input_text is None and not word:
         raise Inexact(f"`{text.strip()}` does not say by what", READ_FIX)
-    inputs = read_inputs(given) if given else ()
+    inputs = read_inputs(input_text) if input_text else ()
     read = Read("", "", entities, " ".join(text.split()), inputs, sort=read_sort(sorts[0]) if sorts else ())
     result = Result.COUNT if word == "count" else _result(read, workload)
-    many = result is Result.MANY
+    is_list = result is Result.MANY
     return replace(
         read,
         result=result,
-        paginated=None if result is Result.COUNT else many,
+        paginated=None if result is Result.COUNT else is_list,
         combine=Combine.COLLECTION if len(entities) > 1 else None,
     )
 
 
 def _result(read: Read, workload: Workload) -> Result:
     entity = workload.entity(read.entities[0]) if len(read.entities) == 1 else None
-    known = set(equalities(read)) - {i.attribute for i in read.inputs if i.many}
+    given_names = set(equalities(read)) - {i.attribute for i in read.inputs if i.many}
     if entity is None or read.sort:
         return Result.MANY
-    whole = bool(entity.id) and all(a.name in known for a in entity.id)
-    return Result.ONE if whole or any(a.unique and a.name in known for a in entity.attributes) else Result.MANY
+    has_whole_id = bool(entity.id) and all(a.name in given_names for a in entity.id)
+    return (
+        Result.ONE
+        if has_whole_id or any(a.unique and a.name in given_names for a in entity.attributes)
+        else Result.MANY
+    )
 
 
 def read_change(text: str, workload: Workload) -> Write:
@@ -102,12 +105,12 @@ def read_change(text: str, workload: Workload) -> Write:
     names: dict[str, Input] = {}
     for action in actions:
         entity = workload.entity(action.entity)
-        given = {c.attribute for c in action.changes if c.value is None and c.op.value in {"=", "append"}}
-        set_here = {c.attribute for c in action.changes} - given
+        given_names = {c.attribute for c in action.changes if c.value is None and c.op.value in {"=", "append"}}
+        set_names = {c.attribute for c in action.changes} - given_names
         for a in entity.attributes if entity else ():
-            whole = action.verb in {Verb.CREATE, Verb.PUT} and a.name not in set_here and not a.ttl
-            if a.id or a.name in given or whole:
+            is_taken_from_object = action.verb in {Verb.CREATE, Verb.PUT} and a.name not in set_names and not a.ttl
+            if a.id or a.name in given_names or is_taken_from_object:
                 names.setdefault(a.name, Input(a.name, Op.EQ, optional=a.optional and not a.id))
-    touched = tuple(dict.fromkeys(a.entity for a in actions))
+    entities = tuple(dict.fromkeys(a.entity for a in actions))
     atomic = True if len(actions) > 1 else None
-    return Write("", "", touched, " ".join(text.split()), tuple(names.values()), actions, atomic)
+    return Write("", "", entities, " ".join(text.split()), tuple(names.values()), actions, atomic)

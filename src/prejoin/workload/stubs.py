@@ -53,14 +53,14 @@ def next_id(workload: Workload) -> str:
     >>> next_id(Workload(reads=(Read("AP-007"),)))
     'AP-008'
     """
-    used = [p.id.rpartition("-")[2] for p in workload.patterns]
-    return f"AP-{max((int(n) for n in used if n.isascii() and n.isdigit()), default=0) + 1:03}"
+    numbers = [p.id.rpartition("-")[2] for p in workload.patterns]
+    return f"AP-{max((int(n) for n in numbers if n.isascii() and n.isdigit()), default=0) + 1:03}"
 
 
 def add(workload: Workload, kind: str, pattern: Pattern) -> Workload:
     """The workload with one more pattern under a new ID. The kind is `reads`, `writes` or `deletes`."""
-    found = (*getattr(workload, kind), replace(pattern, id=next_id(workload)))
-    return replace(workload, **{kind: found})
+    patterns = (*getattr(workload, kind), replace(pattern, id=next_id(workload)))
+    return replace(workload, **{kind: patterns})
 
 
 def parents(workload: Workload, entity: Entity) -> Iterator[tuple[Entity, Attribute]]:
@@ -124,10 +124,10 @@ def create(entity: Entity) -> Write:
 
 
 def update(entity: Entity) -> Write:
-    changed = [a.name for a in entity.attributes if a.mutable and not a.id]
-    inputs = tuple(Input(a.name) for a in entity.id) + tuple(Input(name) for name in changed)
-    action = Action(Verb.UPDATE, entity.name, changes=tuple(Change(name) for name in changed))
-    description = f"Change {', '.join(changed)} of {one(entity.name)}"
+    mutable_names = [a.name for a in entity.attributes if a.mutable and not a.id]
+    inputs = tuple(Input(a.name) for a in entity.id) + tuple(Input(name) for name in mutable_names)
+    action = Action(Verb.UPDATE, entity.name, changes=tuple(Change(name) for name in mutable_names))
+    description = f"Change {', '.join(mutable_names)} of {one(entity.name)}"
     return Write("", "", (entity.name,), description, inputs, (action,))
 
 

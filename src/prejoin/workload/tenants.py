@@ -36,6 +36,15 @@ def is_owned(workload: Workload, name: str) -> bool:
     return name in workload.owned
 
 
+def has_tenant_folder(workload: Workload, entity: Entity) -> bool:
+    """Whether the client keeps the objects of an entity in a folder for each tenant.
+
+    So it does for the tenant's own record, unless all other entities are exempt: then the schema has no tenants.
+    """
+    is_record = bool(workload.owned) and entity is workload.tenant_entity
+    return is_record or is_owned(workload, entity.name)
+
+
 def is_scoped(workload: Workload, pattern: Pattern) -> bool:
     """Whether a pattern is for one tenant: it uses items of tenants, and changes no others."""
     actions = () if isinstance(pattern, Read) else pattern.actions
@@ -63,8 +72,8 @@ def own_id(workload: Workload, entity: Entity) -> tuple[Attribute, ...]:
 
 def tenant_field(workload: Workload, names: Mapping[str, Mapping[str, str]]) -> str:
     """The tenant attribute's name in Python; empty if no entity belongs to a tenant."""
-    owned = [e.name for e in workload.entities if is_owned(workload, e.name)]
-    return names[owned[0]][workload.tenant.attribute] if workload.tenant and owned else ""
+    owned_names = [e.name for e in workload.entities if is_owned(workload, e.name)]
+    return names[owned_names[0]][workload.tenant.attribute] if workload.tenant and owned_names else ""
 
 
 def _concerns(workload: Workload, pattern: Pattern) -> bool:
@@ -79,13 +88,13 @@ def expand(workload: Workload) -> Workload:
     """The workload with its tenant in every id, input and unique value that lacks it."""
     if workload.tenant is None:
         return workload
-    one = _Expansion(workload, workload.tenant)
+    expansion = _Expansion(workload, workload.tenant)
     return replace(
         workload,
-        entities=tuple(map(one.entity, workload.entities)),
-        reads=tuple(map(one.pattern, workload.reads)),
-        writes=tuple(one.write(one.pattern(write)) for write in workload.writes),
-        deletes=tuple(one.write(one.pattern(write)) for write in workload.deletes),
+        entities=tuple(map(expansion.entity, workload.entities)),
+        reads=tuple(map(expansion.pattern, workload.reads)),
+        writes=tuple(expansion.write(expansion.pattern(write)) for write in workload.writes),
+        deletes=tuple(expansion.write(expansion.pattern(write)) for write in workload.deletes),
     )
 
 
@@ -94,8 +103,8 @@ class _Expansion:
         self._workload = workload
         self._tenant = tenant
         self._owner = workload.tenant_entity
-        named = [a for e in workload.entities if (a := e.attribute(tenant.attribute))]
-        origin = self._owner.id[0] if self._owner and len(self._owner.id) == 1 else next(iter(named), None)
+        tenant_attributes = [a for e in workload.entities if (a := e.attribute(tenant.attribute))]
+        origin = self._owner.id[0] if self._owner and len(self._owner.id) == 1 else next(iter(tenant_attributes), None)
         self._type = origin.type if origin else STRING
 
     def entity(self, entity: Entity) -> Entity:
@@ -104,29 +113,33 @@ class _Expansion:
         relationships = tuple(map(self._relationship, entity.relationships))
         if not is_owned(self._workload, name):
             return replace(entity, attributes=attributes, relationships=relationships)
-        single = [(tenant, a.name) for a in entity.attributes if a.unique and a.name != tenant]
+        unique_with_tenant = [(tenant, a.name) for a in entity.attributes if a.unique and a.name != tenant]
         groups = [group if tenant in group else (tenant, *group) for group in entity.unique]
         attributes = tuple(replace(a, unique=False) for a in attributes)
-        found = entity.attribute(tenant)
-        refers = self._owner.name if self._owner else ""
-        if found is None:
-            attributes = (Attribute(tenant, self._type, id=True, references=refers), *attributes)
+        tenant_attribute = entity.attribute(tenant)
+        owner_name = self._owner.name if self._owner else ""
+        if tenant_attribute is None:
+            attributes = (Attribute(tenant, self._type, id=True, references=owner_name), *attributes)
         else:
             # The tenant of a comment is the tenant of its ticket, which is the tenant itself.
-            through = is_owned(self._workload, found.referenced_entity)
-            other = "" if through else found.references
-            own = replace(found, id=True, optional=False, unique=False, references=refers or other)
-            if refers or not other:
-                own = replace(own, references_or=())  # alternatives to a reference that it does not have any more
-            attributes = tuple(own if a.name == tenant else a for a in attributes)
-        each = (Cardinality(1, refers or tenant),) if entity.singleton else entity.cardinality
+            is_transitive = is_owned(self._workload, tenant_attribute.referenced_entity)
+            other_reference = "" if is_transitive else tenant_attribute.references
+            tenant_id = replace(
+                tenant_attribute, id=True, optional=False, unique=False, references=owner_name or other_reference
+            )
+            if owner_name or not other_reference:
+                tenant_id = replace(
+                    tenant_id, references_or=()
+                )  # alternatives to a reference that it does not have any more
+            attributes = tuple(tenant_id if a.name == tenant else a for a in attributes)
+        cardinality = (Cardinality(1, owner_name or tenant),) if entity.singleton else entity.cardinality
         return replace(
             entity,
             attributes=attributes,
             relationships=relationships,
-            unique=tuple(dict.fromkeys((*groups, *single))),
+            unique=tuple(dict.fromkeys((*groups, *unique_with_tenant))),
             singleton=False,
-            cardinality=each,
+            cardinality=cardinality,
         )
 
     def pattern(self, pattern: _Pattern) -> _Pattern:
@@ -137,9 +150,11 @@ class _Expansion:
     def _inputs(self, inputs: tuple[Input, ...]) -> tuple[Input, ...]:
         tenant = self._tenant.attribute
         # `Ticket.tenantId` is the tenant of the other entities of the read, too.
-        own = {f"{name}.{tenant}" for name in self._workload.owned}
-        found = tuple(replace(i, attribute=tenant) if i.attribute in own else i for i in inputs)
-        return found if any(i.attribute == tenant for i in found) else (Input(tenant), *found)
+        tenant_names = {f"{name}.{tenant}" for name in self._workload.owned}
+        settled_inputs = tuple(replace(i, attribute=tenant) if i.attribute in tenant_names else i for i in inputs)
+        return (
+            settled_inputs if any(i.attribute == tenant for i in settled_inputs) else (Input(tenant), *settled_inputs)
+        )
 
     def write(self, write: Write) -> Write:
         return replace(write, actions=tuple(map(self._action, write.actions)))
@@ -157,21 +172,27 @@ class _Expansion:
         """The reference with its attribute: `→ Agent` holds a part of the agent's id."""
         if attribute.name == self._tenant.attribute:
             return attribute
-        first, *others = map(self._held, (attribute.references, *attribute.references_or))
-        return replace(attribute, references=first, references_or=tuple(others))
+        reference, *alternatives = map(self._qualified_reference, (attribute.references, *attribute.references_or))
+        return replace(attribute, references=reference, references_or=tuple(alternatives))
 
-    def _held(self, name: str) -> str:
+    def _qualified_reference(self, name: str) -> str:
         entity = self._workload.entity(name)
-        own = own_id(self._workload, entity) if entity and is_owned(self._workload, entity.name) else ()
-        return f"{name}.{own[0].name}" if len(own) == 1 else name
+        id_attributes = own_id(self._workload, entity) if entity and is_owned(self._workload, entity.name) else ()
+        return f"{name}.{id_attributes[0].name}" if len(id_attributes) == 1 else name
 
-    def _relationship(self, one: Relationship) -> Relationship:
+    def _relationship(self, relationship: Relationship) -> Relationship:
         tenant = self._tenant.attribute
-        right = self._workload.entity(one.right)
-        both = is_owned(self._workload, one.left) and is_owned(self._workload, one.right)
-        if not both or not one.via or tenant in one.via or not right or not all(map(right.attribute, one.via)):
-            return one
-        return replace(one, via=(tenant, *one.via))
+        right = self._workload.entity(relationship.right)
+        are_both_owned = is_owned(self._workload, relationship.left) and is_owned(self._workload, relationship.right)
+        if (
+            not are_both_owned
+            or not relationship.via
+            or tenant in relationship.via
+            or not right
+            or not all(map(right.attribute, relationship.via))
+        ):
+            return relationship
+        return replace(relationship, via=(tenant, *relationship.via))
 
 
 # --- Left out -------------------------------------------------------------------------------------------------------
@@ -195,25 +216,29 @@ def contract(workload: Workload) -> Workload:
     return shorter if expand(shorter) == workload else workload
 
 
-def _short_entity(workload: Workload, entity: Entity, name: str, refers: str) -> Entity:
-    attributes = [_short_reference(workload, a, name) for a in entity.attributes]
+def _short_entity(workload: Workload, entity: Entity, tenant: str, owner_name: str) -> Entity:
+    attributes = [_short_reference(workload, a, tenant) for a in entity.attributes]
     if not is_owned(workload, entity.name):
         return replace(entity, attributes=tuple(attributes))
-    alone = {group[1] for group in entity.unique if len(group) == 2 and group[0] == name}
-    attributes = [replace(a, unique=True) if a.name in alone else a for a in attributes]
-    first = entity.attributes[0] if entity.attributes else None
-    if first and len(entity.id) > 1 and first == Attribute(name, first.type, id=True, references=refers):
+    unique_names = {group[1] for group in entity.unique if len(group) == 2 and group[0] == tenant}
+    attributes = [replace(a, unique=True) if a.name in unique_names else a for a in attributes]
+    first_attribute = entity.attributes[0] if entity.attributes else None
+    if (
+        first_attribute
+        and len(entity.id) > 1
+        and first_attribute == Attribute(tenant, first_attribute.type, id=True, references=owner_name)
+    ):
         attributes = attributes[1:]
     return replace(
         entity,
         attributes=tuple(attributes),
         relationships=tuple(
-            replace(r, via=r.via[1:]) if len(r.via) > 1 and r.via[0] == name else r for r in entity.relationships
+            replace(r, via=r.via[1:]) if len(r.via) > 1 and r.via[0] == tenant else r for r in entity.relationships
         ),
         unique=tuple(
-            group[1:] if group[0] == name and len(group) > 2 else group
+            group[1:] if group[0] == tenant and len(group) > 2 else group
             for group in entity.unique
-            if not (len(group) == 2 and group[0] == name)
+            if not (len(group) == 2 and group[0] == tenant)
         ),
     )
 
@@ -221,8 +246,10 @@ def _short_entity(workload: Workload, entity: Entity, name: str, refers: str) ->
 def _short_reference(workload: Workload, attribute: Attribute, name: str) -> Attribute:
     if attribute.name == name:
         return attribute
-    first, *others = (_short_name(workload, one) for one in (attribute.references, *attribute.references_or))
-    return replace(attribute, references=first, references_or=tuple(others))
+    reference, *alternatives = (
+        _short_name(workload, qualified_name) for qualified_name in (attribute.references, *attribute.references_or)
+    )
+    return replace(attribute, references=reference, references_or=tuple(alternatives))
 
 
 def _short_name(workload: Workload, reference: str) -> str:
@@ -239,20 +266,22 @@ def _short_pattern(workload: Workload, pattern: _Pattern, name: str) -> _Pattern
     return pattern
 
 
-def move_places(places: Places, written: Workload, expanded: Workload) -> None:
+def move_places(places: Places, written_workload: Workload, expanded_workload: Workload) -> None:
     """Adjust the places of a document's parts for the inputs that `expand` inserts."""
-    moved: dict[tuple[str | int, ...], int] = {}
+    shifts: dict[tuple[str | int, ...], int] = {}
     for kind, field in (("entities", "attributes"), *((kind, "inputs") for kind in ("reads", "writes", "deletes"))):
-        for at, (old, new) in enumerate(zip(getattr(written, kind), getattr(expanded, kind), strict=True)):
-            added = len(getattr(new, field)) - len(getattr(old, field))
-            if added:
-                moved[kind, at, field] = added
-    if moved:
-        places.spans = {_moved(path, moved): span for path, span in places.spans.items()}
+        for index, (old, new) in enumerate(
+            zip(getattr(written_workload, kind), getattr(expanded_workload, kind), strict=True)
+        ):
+            added_count = len(getattr(new, field)) - len(getattr(old, field))
+            if added_count:
+                shifts[kind, index, field] = added_count
+    if shifts:
+        places.spans = {_shift_path(path, shifts): span for path, span in places.spans.items()}
 
 
-def _moved(path: Path, moved: Mapping[Path, int]) -> Path:
-    added = moved.get(path[:3], 0)
-    if len(path) < 4 or not added or not isinstance(path[3], int):
+def _shift_path(path: Path, shifts: Mapping[Path, int]) -> Path:
+    shift = shifts.get(path[:3], 0)
+    if len(path) < 4 or not shift or not isinstance(path[3], int):
         return path
-    return (*path[:3], path[3] + added, *path[4:])
+    return (*path[:3], path[3] + shift, *path[4:])

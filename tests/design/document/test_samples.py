@@ -8,15 +8,17 @@ from typing import Any
 
 import pytest
 from tests.design.document.test_laws import DOCUMENTS, solved
+from tests.solutions import solve
 
 from prejoin import Client, LargeValue
-from prejoin.design.document.samples import SampleContent, _text, sample_item, sample_values, state_attributes, varying
+from prejoin.design.document.samples import sample_item, sample_values, varying
 from prejoin.design.model import Design, When
 from prejoin.engine import Embedded
 from prejoin.proof.package import load_package
 from prejoin.workload.contents import contents_of
 from prejoin.workload.files import read_text
 from prejoin.workload.model import Entity, Workload
+from prejoin.workload.samples import SampleContent, _text, state_attributes
 
 
 def stored(design: Design, workload: Workload, entity: str, whens: list[When]) -> dict[str, dict[str, Any]]:
@@ -99,7 +101,6 @@ def test_attribute_without_a_state_is_always_present() -> None:
     text = (EXAMPLES / "blog" / "access-patterns.md").read_text("utf-8")
     for old, new in (
         ("userId, postId, title, content | create Post", "userId, postId, title, content, publishedAt | create Post"),
-        ("userId, postId, title, content | create Post", "Post | create Post"),
         ("update Post (status = PUBLISHED, publishedAt)", "update Post (publishedAt)"),
         ("postId, publishedAt | update Post (status = PUBLISHED", "postId, publishedAt, status | update Post (status"),
         ("`publishedAt` (datetime, optional", "`publishedAt` (datetime"),
@@ -150,3 +151,116 @@ def test_two_samples_have_no_unique_value_in_common(path: Path) -> None:
 
 def test_unique_values_differ_between_samples() -> None:
     assert len({_text("email", number) for number in range(1, 11)}) == 10
+
+
+REMINDERS = """
+# Reminders
+
+## Entities
+
+### Reminder
+
+- **Attributes**:
+  - `reminderId` (string, natural)
+  - `endsAt` (datetime)
+  - `startsAt` (datetime)
+  - `state` (SENDING | WAITING | DONE, mutable)
+  - `sent` (boolean, mutable)
+  - `sentAt` (datetime, optional, mutable)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Description | Input Parameters | Result |
+| --- | --- | --- | --- | --- |
+| AP-001 | Reminder | A reminder | reminderId | Single |
+
+### Writes
+
+| ID | Entity | Description | Input Parameters | Items Written | Conditions |
+| --- | --- | --- | --- | --- | --- |
+| AP-020 | Reminder | Plan | reminderId, endsAt, startsAt, sent | create Reminder (state = WAITING) | - |
+| AP-021 | Reminder | Send | reminderId, sentAt | update Reminder (sent = true, sentAt) | - |
+"""
+
+
+def reminder(second: list[str], when: list[When]) -> dict[str, object]:
+    workload = read_text(REMINDERS, "md").workload
+    entity = workload.entity("Reminder")
+    assert entity is not None
+    return sample_values(workload, entity, solve(workload).design, second, when)
+
+
+def test_an_unsent_reminder_has_no_time_at_which_it_was_sent() -> None:
+    sent = reminder([], [])
+    assert sent["sent"] is True
+    assert "sentAt" in sent
+    for unsent in (reminder(["sent"], []), reminder([], [When("sent", ("false",))])):
+        assert unsent["sent"] is False
+        assert "sentAt" not in unsent
+
+
+TICKETS = """
+# Tickets
+
+## Entities
+
+### Ticket
+
+- **Attributes**:
+  - `ticketId` (string, natural)
+  - `status` (OPEN | HELD | SOLD | REFUNDED | CANCELLED, mutable)
+  - `holder` (string, optional, mutable)
+  - `heldUntil` (datetime, optional, mutable)
+  - `soldAt` (datetime, optional, mutable)
+  - `refundedAt` (datetime, optional, mutable)
+  - `reason` (string, optional, mutable)
+  - `note` (string, optional, mutable)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Description | Input Parameters | Result |
+| --- | --- | --- | --- | --- |
+| AP-001 | Ticket | A ticket | ticketId | Single |
+
+### Writes
+
+| ID | Entity | Description | Input Parameters | Items Written | Conditions |
+| --- | --- | --- | --- | --- | --- |
+| AP-020 | Ticket | Issue | Ticket | create Ticket | - |
+| AP-021 | Ticket | Hold | ticketId, holder, heldUntil | update Ticket (status = HELD, holder, heldUntil) | status = OPEN |
+| AP-022 | Ticket | Sell | ticketId | update Ticket (status = SOLD, soldAt = now, remove heldUntil) | status = HELD |
+| AP-023 | Ticket | Refund | ticketId | update Ticket (status = REFUNDED, refundedAt = now) | status = SOLD |
+| AP-024 | Ticket | Cancel | ticketId, reason | update Ticket (status = CANCELLED, reason) | status in (OPEN, HELD) |
+| AP-025 | Ticket | Note | ticketId, note | update Ticket (note) | - |
+"""
+
+WHILE = {
+    "OPEN": set(),
+    "HELD": {"holder", "heldUntil"},
+    "SOLD": {"holder", "soldAt"},
+    "REFUNDED": {"holder", "soldAt", "refundedAt"},
+    "CANCELLED": {"holder", "heldUntil", "reason"},
+}
+
+
+@pytest.mark.parametrize("status", WHILE)
+def test_a_sample_has_what_it_may_have_in_its_state(status: str) -> None:
+    workload = read_text(TICKETS, "md").workload
+    ticket = workload.entity("Ticket")
+    assert ticket is not None
+    values = sample_values(workload, ticket, solve(workload).design, when=[When("status", (status,))])
+    assert values.keys() - {"ticketId", "status", "note"} == WHILE[status]
+
+
+def test_times_are_in_the_order_in_which_they_come() -> None:
+    values = reminder([], [])
+    assert str(values["startsAt"]) < str(values["sentAt"]) < str(values["endsAt"])
+
+
+def test_a_sample_has_the_values_with_which_its_entity_is_created() -> None:
+    assert reminder([], [])["state"] == "WAITING"
+    assert reminder(["state"], [])["state"] == "DONE"

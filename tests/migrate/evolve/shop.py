@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Slot, design_with_names
 from prejoin.migrate.evolve.transition import CodeVersion
-from prejoin.workload.document.read_document import read_document
+from prejoin.workload.files import read_text
 from prejoin.workload.model import Workload
 
 OLD = """# Shop
@@ -91,7 +91,7 @@ MOVED = Design("shop", (_TABLE, index("gsi3")), (USER, MOVED_ORDER))
 
 @cache
 def workload(text: str) -> Workload:
-    return read_document(text).workload
+    return read_text(text, "md").workload
 
 
 def version(name: str, text: str, design: Design) -> CodeVersion:

@@ -19,7 +19,7 @@ from prejoin.render.documents.key_map import changers, item_label, key_map, read
 from prejoin.render.documents.query_interfaces import query_interfaces
 from prejoin.render.documents.render_documents import DocumentOptions, render_documents
 from prejoin.render.naming import method_names
-from prejoin.render.python.package import repository_methods
+from prejoin.render.python.package import Options, repository_methods, repository_tests
 from prejoin.workload.document.markdown import parse
 from prejoin.workload.model import Read, Workload
 
@@ -97,13 +97,16 @@ def test_unserved_pattern_has_a_reason_and_no_method() -> None:
 def test_methods_have_signatures_and_tests() -> None:
     workload, design = designed("shop")
     methods = repository_methods(workload, design)
-    text = query_interfaces(
-        workload, design, method_names(workload), {id_: methods[id_] for id_ in ("AP-001", "AP-022")}
-    )
+    tests = {
+        "AP-001": ["test_user_profile"],
+        "AP-022": ["test_place_order", "test_place_order_refuses_a_missing_user", "test_place_order_refuses_others"],
+    }
+    text = query_interfaces(workload, design, method_names(workload), {id_: methods[id_] for id_ in tests}, tests=tests)
     matrix = {row["ID"]: row for row in rows(text, "Traceability")}
     assert matrix["AP-001"]["Method"] == "`user_profile`"
     assert matrix["AP-001"]["Test"] == "`test_user_profile`"
-    assert matrix["AP-022"]["Test"] == "`test_place_order`, `test_place_order_refuses_what_does_not_belong`"
+    assert matrix["AP-022"]["Test"] == "`test_place_order`, 2 refusals"
+    assert "`tests/test_repository.py::test_place_order_refuses_a_missing_user`" in text
     assert matrix["AP-002"]["Method"] == "-"
     assert "> Summary: 2 methods, 2 with a test, 17 of 17 access patterns served" in text
     assert "```python\nuser_profile(user_id: UUID) -> User | None\n```" in text
@@ -121,7 +124,8 @@ def test_a_signature_has_a_line_for_each_parameter_where_one_line_is_too_short()
 @pytest.mark.parametrize("name", ["shop", "blog", "files", "metrics", "seed_music_ranking"])
 def test_generated_code_has_a_method_and_a_test_for_every_pattern(name: str) -> None:
     workload, design = designed(name)
-    options = DocumentOptions(repository_methods(workload, design))
+    tests = {pattern: one.names for pattern, one in repository_tests(workload, design, Options()).items()}
+    options = DocumentOptions(repository_methods(workload, design), tests=tests)
     text = render_documents(workload, design, options)[PurePosixPath("query-interfaces.md")]
     matrix = rows(text, "Traceability")
     assert [row["ID"] for row in matrix if "-" in (row["Method"], row["Test"])] == []

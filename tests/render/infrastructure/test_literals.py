@@ -32,7 +32,7 @@ texts = st.lists(
 @example("$${a}")
 @example("a\fb")
 def test_terraform_string_round_trips(text: str) -> None:
-    literal = hcl.quoted(text)
+    literal = hcl.string_literal(text)
     assert read_hcl(literal, templates=False) == text
     # Three signs in a row are ambiguous.
     assert not re.search(r"[$%]{3}\{", literal)
@@ -51,7 +51,7 @@ def test_terraform_object_round_trips(values: dict[str, str]) -> None:
 @given(texts)
 @example("a\u2028b")
 def test_typescript_string_round_trips(text: str) -> None:
-    literal = typescript.quoted(text)
+    literal = typescript.string_literal(text)
     # A string of JSON is one of JavaScript with the same text.
     assert json.loads(literal) == text
     assert literal.isprintable()
@@ -61,7 +61,7 @@ def test_typescript_string_round_trips(text: str) -> None:
 @example("__proto__", "x")
 def test_typescript_property_round_trips(name: str, value: str) -> None:
     (line,) = typescript.call_lines("f(", {name: value}, room=10_000)
-    key, _, rest = line.removeprefix("f({ ").removesuffix(" });").rpartition(f": {typescript.quoted(value)}")
+    key, _, rest = line.removeprefix("f({ ").removesuffix(" });").rpartition(f": {typescript.string_literal(value)}")
     assert rest == ""
     if name == "__proto__":
         assert key == '["__proto__"]'

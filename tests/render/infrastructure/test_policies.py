@@ -173,6 +173,7 @@ NOTES = """
 | AP-002 | Note | one | noteId | Single |
 | AP-003 | Note | how many | owner | Count |
 | AP-004 | Note | some | noteId[] | Collection |
+| AP-005 | Note | whether it exists | noteId | Count |
 
 ### Writes
 
@@ -220,6 +221,51 @@ def test_role_with_a_projection_cannot_read_whole_items() -> None:
         {"dynamodb:LeadingKeys": ["OWNER#1"], "dynamodb:Select": ["ALL_PROJECTED_ATTRIBUTES"]},
     )
     assert not allowed(policy, everything)
+
+
+PAID = """# Shop
+
+## Entities
+
+### Order
+
+- **Attributes**:
+  - `userId` (string, id)
+  - `orderId` (string, generated)
+  - `placedAt` (datetime, immutable)
+  - `total` (number)
+
+### Payment
+
+- **Attributes**:
+  - `userId` (string, id)
+  - `paymentId` (string, generated)
+  - `paidAt` (datetime, immutable)
+  - `amount` (number)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Paginated | Multi-Entity |
+| --- | --- | --- | --- | --- | --- |
+| AP-001 | Order, Payment | userId, filter Order.placedAt / Payment.paidAt >= | Collection (orderId, paymentId) | No | Collection |
+
+### Writes
+
+| ID | Entity | Input Parameters | Items Written |
+| --- | --- | --- | --- |
+| AP-020 | Order | Order | create Order |
+| AP-021 | Payment | Payment | create Payment |
+"""
+
+
+def test_role_of_several_entities_may_read_them_whole_and_test_each_by_its_own_attribute() -> None:
+    workload = read_text(PAID, "md").workload
+    design = solve(workload).design
+    answer = next(one for one in answers(workload, design) if one.pattern == "AP-001")
+    assert answer.right, answer
+    assert all(allowed(role(workload, design, "AP-001"), request) for request in requests_of(answer, design))
 
 
 def test_role_that_counts_reads_no_item() -> None:

@@ -393,6 +393,11 @@ class Application:
         self.record("AP-016", refresh, self.db, owner, owner_id="o")
         self.call("AP-017", "o", "Cem", 1)
         self.record("AP-017", refresh, self.db, owner, owner_id="o")
+        self._put_owner()
+        self.others.insert(self.note("2", owner_name="Ann"))
+        self.call("AP-033", "o", ["2"])
+        self.others.insert(self.note("3", owner_name="Ann"))
+        self.record("AP-033", refresh, self.db, owner, owner_id="o")
 
 
 CASES = [

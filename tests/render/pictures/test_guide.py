@@ -1,4 +1,4 @@
-"""The pictures of the guide are up to date. `python tests/render/pictures/test_guide.py` draws them."""
+"""The pictures of the guide are up to date. `python -m tests.render.pictures.test_guide` draws them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.conftest import SHARED
 from tests.solutions import solve
 
 from prejoin.render.pictures.render_pictures import render_pictures
+from prejoin.types import STRING
 from prejoin.workload.files import read_file
+from prejoin.workload.model import Attribute, Entity, Workload
 
 ROOT = Path(__file__).resolve().parents[3]
 GUIDE = ROOT / "docs" / "guides" / "pictures.md"
@@ -27,8 +30,16 @@ def drawn() -> dict[str, str]:
 def test_the_pictures_of_the_guide_are_those_of_the_shop() -> None:
     for name, text in drawn().items():
         kept = (GUIDE.parent / "pictures" / name).read_text(encoding="utf-8")
-        assert kept == text, f"{name} is another now: run `python tests/render/pictures/test_guide.py`"
+        assert kept == text, f"{name} is another now: run `python -m tests.render.pictures.test_guide`"
     assert re.findall(r"\(pictures/([^)]+)\)", GUIDE.read_text(encoding="utf-8")) == list(SHOWN)
+
+
+def test_a_script_finds_a_design_without_a_run_of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(SHARED)
+    workload = Workload(
+        title="Drawn by a script", entities=(Entity("Note", attributes=(Attribute("noteId", STRING, id=True),)),)
+    )
+    assert [item.entity for item in solve(workload).design.items] == ["Note"]
 
 
 @pytest.mark.slow

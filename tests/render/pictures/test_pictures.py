@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tests.design.document.strategies import designs, texts
 from tests.design.test_cardinality import helpdesk
 from tests.place import examples
-from tests.render.designed import KEPT, NAMES, WITH_COPY, designed
+from tests.render.designed import KEPT, NAMES, ROOT, WITH_COPY, designed
 from tests.solutions import solve
 from tests.workload.strategies import workloads
 
@@ -24,7 +24,7 @@ from prejoin.render.pictures.collections import draw_slot
 from prejoin.render.pictures.drawing import Box, Drawing, Words, write_svg
 from prejoin.render.pictures.layered import Arrow, place
 from prejoin.render.pictures.links import RelationLink, links_of
-from prejoin.render.pictures.measure import ELLIPSIS, Font, elided, width, wrapped
+from prejoin.render.pictures.measure import ELLIPSIS, Font, elide, width, wrap_lines
 from prejoin.render.pictures.mermaid import mermaid_relations, mermaid_routes, mermaid_slot
 from prejoin.render.pictures.palette import (
     DARK_INK,
@@ -40,7 +40,7 @@ from prejoin.render.pictures.relations import draw_relations
 from prejoin.render.pictures.render_pictures import PictureOptions, draw_all, render_pictures
 from prejoin.render.pictures.routes import draw_routes
 from prejoin.render.pictures.rows import partitions_of
-from prejoin.workload.files import read_text
+from prejoin.workload.files import read_file, read_text
 from prejoin.workload.model import Attribute, Entity, Read, Relationship, RelationshipKind, Workload
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -265,6 +265,16 @@ def test_indexes_whose_names_differ_in_case_have_files_of_their_own() -> None:
     assert len(set(names)) == len(names) == len(slots) + 3
 
 
+def test_items_without_keys_are_left_out_with_all_that_constructs_add_to_them() -> None:
+    workload = read_file(ROOT / "tests/proof/constructs.md").workload
+    design = solve(workload).design
+    for position, item in enumerate(design.items):
+        items = list(design.items)
+        items[position] = replace(item, facets=())
+        for drawing in draw_all(workload, replace(design, items=tuple(items))).values():
+            assert_all_within(drawing)
+
+
 # Generating a workload takes longer than drawing it.
 @settings(
     max_examples=examples(12),
@@ -288,7 +298,7 @@ def test_any_workload_can_be_drawn(workload: Workload, design: Design) -> None:
 @given(texts, st.integers(6, 20), st.booleans(), st.booleans(), st.floats(0, 300))
 def test_only_texts_that_do_not_fit_are_cut(text: str, size: int, bold: bool, mono: bool, room: float) -> None:
     font = Font(size, bold, mono)
-    cut = elided(text, font, room)
+    cut = elide(text, font, room)
     assert width(cut, font) <= room + 0.02
     if width(text, font) <= room:
         assert cut == text
@@ -297,7 +307,7 @@ def test_only_texts_that_do_not_fit_are_cut(text: str, size: int, bold: bool, mo
 @given(st.text("ab #", max_size=60), st.floats(30, 200))
 def test_lines_hold_the_whole_text_if_there_are_enough(text: str, room: float) -> None:
     font = Font(10, mono=True)
-    lines = wrapped(text, font, room, "#", most=100)
+    lines = wrap_lines(text, font, room, "#", most=100)
     assert "".join("".join(lines).split()) == "".join(text.split())
     assert all(width(line, font) <= room + 0.02 for line in lines)
 

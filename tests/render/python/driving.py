@@ -28,8 +28,9 @@ DOCUMENTS = {
     **{path.parent.name: path for path in sorted(ROOT.glob("examples/*/access-patterns.md"))},
     **{path.parent.name: path for path in sorted(ROOT.glob("tests/corpus/*/access-patterns.md"))},
     **{path.stem: path for path in sorted(Path(__file__).with_name("documents").glob("*.md"))},
+    "market": ROOT / "tests/proof/market.md",
 }
-"""Examples, published designs, and documents of this folder for other constructs, by name."""
+"""Examples, published designs, documents of this folder for other constructs, and the one with all kinds of writes."""
 NAMES = [*DOCUMENTS, "league"]
 
 

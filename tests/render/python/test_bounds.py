@@ -16,8 +16,9 @@ from tests.solutions import solve
 from prejoin import ConditionFailed, TransactionCancelled
 from prejoin.diagnostics import Severity
 from prejoin.pipeline.build.generated_tests import run_tests
-from prejoin.render.python import argument_checks, schema
-from prejoin.render.python.package import Options, render_python, repository_methods, untested_patterns
+from prejoin.render.python import schema
+from prejoin.render.python.package import Options, render_python, repository_methods, repository_tests
+from prejoin.render.python.writes import amounts
 from prejoin.workload import bounds
 from prejoin.workload.files import read_text
 
@@ -283,10 +284,11 @@ def test_the_generated_test_of_a_condition_on_an_input_passes(kind: str) -> None
     head = CONDITIONED[: CONDITIONED.index("| AP-011")].format(kind=kind)
     workload = read_text(head + "".join(rows), "md").workload
     design = solve(workload).design
-    assert untested_patterns(workload, design, Options("parts")) == {}
+    tests = repository_tests(workload, design, Options("parts"))
+    assert [one.reason for one in tests.values() if one.reason] == []
     result = run_tests(render_python(workload, design, Options("parts")), "parts")
     assert result.failed == {}
-    assert len(result.passed) == len(rows) + 2
+    assert len(result.passed) == sum(len(one.names) for one in tests.values()) > len(rows) + 2
 
 
 @pytest.mark.parametrize("condition", ["n <= 2", "n <> 0", "Part.stock >= n", "n >= low"])
@@ -297,7 +299,7 @@ def test_the_proof_finds_a_missing_check_beside_a_condition(condition: str, monk
     workload = read_text(text, "md").workload
     design = solve(workload).design
     assert unproven(proven(workload, design)) == []
-    monkeypatch.setattr(argument_checks, "must_be_positive", lambda *_: False)
+    monkeypatch.setattr(amounts, "must_be_positive", lambda *_: False)
     assert {pattern for pattern, _, _ in unproven(proven(workload, design))} == {"AP-011"}
 
 
@@ -314,10 +316,10 @@ def test_the_proof_finds_code_without_bounds(spoil: str, monkeypatch: pytest.Mon
             monkeypatch.setattr(schema, "is_bounded", lambda attribute: False)
             patterns = {f"AP-0{number}" for number in range(20, 38)} - {"AP-026", "AP-035"}
         case "positive":
-            monkeypatch.setattr(argument_checks, "must_be_positive", lambda *_: False)
+            monkeypatch.setattr(amounts, "must_be_positive", lambda *_: False)
             patterns = {"AP-026", "AP-031"}
         case _:
-            monkeypatch.setattr(argument_checks, "input_bounds", lambda *_: (None, None))
+            monkeypatch.setattr(amounts, "input_bounds", lambda *_: (None, None))
             patterns = {"AP-028"}
     assert {pattern for pattern, _, _ in unproven(proven(workload, design))} >= patterns
 

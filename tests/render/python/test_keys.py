@@ -14,7 +14,7 @@ from tests.render.python.driving import designed, written
 from prejoin import Client
 from prejoin.engine import Embedded
 from prejoin.render.python import Options, render_python
-from prejoin.render.python.names import identifier
+from prejoin.workload.field_names import identifier
 
 _numbers = count(1)
 

@@ -121,6 +121,26 @@ def test_method_says_that_the_index_may_be_stale(atomic: str) -> None:
         )
 
 
+def test_new_item_is_checked_before_a_list_that_may_be_stale() -> None:
+    """A call with `again=True` finds the item that the first call has created, and deletes what is left of the list."""
+    row = "| AP-013 | Appointment, Slot | rebook | Appointment | create Appointment; delete Slot[] | No | - | 1/s |\n"
+    workload = read_text(DOCUMENT.format(atomic="No") + row, "md").workload
+    package = load_package(workload, solve(workload).design)
+    method = package.methods["AP-013"]
+    position = method.body.index("    with self.db.transaction(only_check=True) as tx:")
+    assert method.body[position - 1] == "if not again:"
+    assert method.body[position + 1] == "        tx.insert(appointment)"
+    with Embedded() as engine:
+        db = Client(package.schema, "surgery", engine)
+        db.create_table()
+        rebook = getattr(package.repository(db), method.name)
+        appointment = package.record("Appointment", {"appointmentId": "a", "status": "BOOKED"})
+        rebook(appointment)
+        with pytest.raises(TransactionCancelled, match="exists already"):
+            rebook(appointment)
+        rebook(appointment, again=True)
+
+
 def test_interrupted_call_is_repeated() -> None:
     """Without a transaction the appointment is deleted last: a second call finds the rest of its slots."""
     with surgery("No") as desk:

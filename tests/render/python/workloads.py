@@ -10,10 +10,10 @@ from random import Random
 
 from msgspec.structs import replace
 
+from prejoin.constructs.history import VERSION
 from prejoin.types import STRING, Kind, Type
 from prejoin.workload.model import (
     RANGES,
-    VERSION,
     Action,
     AtMost,
     Attribute,

@@ -64,7 +64,7 @@ def audit(
         if damage := _damage(client):
             if not as_json:
                 show([(("file", "bold red"), safe(f": {text}")) for text in damage])
-            return _damaged(db or "", table, damage)
+            return _damage_outcome(db or "", table, damage)
         if repair:
             _require_design_in_force(client)
         progress = _Progress()
@@ -73,17 +73,17 @@ def audit(
             findings.append(finding)
             if not as_json:
                 show([_line(finding)])
-        repaired = _repaired(client, findings, table, yes) if repair and findings else frozenset[int]()
-    left = len(findings) - len(repaired)
+        repaired_numbers = _repair_findings(client, findings, table, yes) if repair and findings else frozenset[int]()
+    remaining = len(findings) - len(repaired_numbers)
     return Outcome(
-        ExitStatus.FAILED if left else ExitStatus.FINE,
+        ExitStatus.FAILED if remaining else ExitStatus.FINE,
         result={
             "table": table,
             "items": progress.items,
             "damage": [],
-            "findings": [_finding_json(finding, at in repaired) for at, finding in enumerate(findings)],
+            "findings": [_finding_json(finding, number in repaired_numbers) for number, finding in enumerate(findings)],
         },
-        notes=(_summary(table, progress.items, findings, len(repaired), repair),),
+        notes=(_summary(table, progress.items, findings, len(repaired_numbers), repair),),
     )
 
 
@@ -93,7 +93,7 @@ def _damage(client: Client) -> list[str]:
     return place.verify() if isinstance(place, Embedded) else []
 
 
-def _damaged(file: str, table: str, damage: list[str]) -> Outcome:
+def _damage_outcome(file: str, table: str, damage: list[str]) -> Outcome:
     """The outcome for a damaged file, whose items are not compared with the schema."""
     note = (
         f"{file} is damaged in {quantity(len(damage), 'place')}; put or delete these items, and run the command again"
@@ -116,21 +116,21 @@ def _require_design_in_force(client: Client) -> None:
             raise RefusedError(OTHER_CHANGE, f"the keys of {difference.what} are of another design", fix)
 
 
-def _repaired(client: Client, findings: Sequence[Finding], table: str, yes: bool) -> frozenset[int]:
+def _repair_findings(client: Client, findings: Sequence[Finding], table: str, yes: bool) -> frozenset[int]:
     """The numbers of the findings that were repaired."""
-    able = [at for at, finding in enumerate(findings) if finding.mendable]
-    if not able:
+    mendable = [number for number, finding in enumerate(findings) if finding.mendable]
+    if not mendable:
         return frozenset()
-    kinds = _kinds(findings[at] for at in able)
+    kinds = _kinds(findings[number] for number in mendable)
     if not yes:
         try:
-            wanted = click.confirm(f"Repair {kinds} in {table}?", err=True)
+            is_confirmed = click.confirm(f"Repair {kinds} in {table}?", err=True)
         except click.Abort:
-            wanted = False
-        if not wanted:
+            is_confirmed = False
+        if not is_confirmed:
             message, fix = f"{kinds} in {table} would be repaired", "answer y, or pass `--yes`"
             raise RefusedError(codes.WOULD_CHANGE, message, fix)
-    return frozenset(at for at in able if repair_finding(client, findings[at]))
+    return frozenset(number for number in mendable if repair_finding(client, findings[number]))
 
 
 def _line(finding: Finding) -> Line:
@@ -140,7 +140,7 @@ def _line(finding: Finding) -> Line:
     )
 
 
-def _finding_json(finding: Finding, repaired: bool) -> dict[str, Any]:
+def _finding_json(finding: Finding, is_repaired: bool) -> dict[str, Any]:
     return {
         "kind": finding.kind,
         "entity": finding.entity,
@@ -152,7 +152,7 @@ def _finding_json(finding: Finding, repaired: bool) -> dict[str, Any]:
         "fix": finding.fix,
         "reason": finding.reason,
         "mendable": finding.mendable,
-        "mended": repaired,
+        "mended": is_repaired,
     }
 
 
@@ -162,15 +162,15 @@ def _kinds(findings: Iterable[Finding]) -> str:
     return ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
 
 
-def _summary(table: str, items: int, findings: Sequence[Finding], repaired: int, repair: bool) -> str:
-    read = f"{table}: {quantity(items, 'item')} read"
+def _summary(table: str, items: int, findings: Sequence[Finding], repaired_count: int, repair: bool) -> str:
+    head = f"{table}: {quantity(items, 'item')} read"
     if not findings:
-        return f"{read}, all match the schema"
-    summary = f"{read}, {_kinds(findings)}"
+        return f"{head}, all match the schema"
+    summary = f"{head}, {_kinds(findings)}"
     if repair:
-        rest = len(findings) - repaired
-        left = f", {rest} left: they have changed meanwhile, or need your decision" if rest else ""
-        return f"{summary}; {repaired} repaired{left}"
+        remaining = len(findings) - repaired_count
+        tail = f", {remaining} left: they have changed meanwhile, or need your decision" if remaining else ""
+        return f"{summary}; {repaired_count} repaired{tail}"
     return f"{summary}; `--repair` repairs what it can"
 
 

@@ -23,6 +23,7 @@ from prejoin.render.python.entities import Style
 @click.argument("document", required=False, type=click.Path())
 @click.option("--yes", is_flag=True, help="Write without asking.")
 @click.option("--check", is_flag=True, help="Write nothing; fail if document, design and code do not match.")
+@click.option("--replace", is_flag=True, help="Replace changes by hand in the design document.")
 @click.option("--diff", "diffs", is_flag=True, help="Show the changes of each file.")
 @click.option("--prune", is_flag=True, help="Delete files of earlier builds that are not generated any more.")
 @click.option("--style", type=click.Choice(get_args(Style)), help="The kind of entity classes (default: dataclass).")
@@ -44,6 +45,7 @@ def build(
     document: str | None,
     yes: bool,
     check: bool,
+    replace: bool,
     diffs: bool,
     prune: bool,
     style: Style | None,
@@ -66,13 +68,13 @@ def build(
     if package and (wrong := misnamed(package)):
         raise click.UsageError(f"--package: {wrong}")
     languages = tuple(name for name in get_args(Language) if name in infrastructure)
-    chosen = languages if infrastructure else None
-    given = Overrides(style, package or None, chosen, workbench, tests, allow_unproven)
+    infrastructure_languages = languages if infrastructure else None
+    options = Overrides(style, package or None, infrastructure_languages, workbench, tests, allow_unproven)
     path = Path(document or DOCUMENT)
-    overrides = given.with_remembered(read_record(path.parent).options, settings_text(path.parent))
+    overrides = options.with_remembered(read_record(path.parent).options, settings_text(path.parent))
     if not (check or diffs) and (record := up_to_date(path, overrides)):
         return _nothing_to_do(path, record)
-    return _build(file_or_default(document), overrides, yes, check, diffs, prune, as_json)
+    return _build(file_or_default(document), overrides, yes, check, replace, diffs, prune, as_json)
 
 
 def _nothing_to_do(document: Path, record: BuildRecord) -> Outcome:
@@ -93,7 +95,9 @@ def _nothing_to_do(document: Path, record: BuildRecord) -> Outcome:
     return Outcome(result=result, page=[(page,)])
 
 
-def _build(file: str, overrides: Overrides, yes: bool, check: bool, diffs: bool, prune: bool, as_json: bool) -> Outcome:
+def _build(
+    file: str, overrides: Overrides, yes: bool, check: bool, replace: bool, diffs: bool, prune: bool, as_json: bool
+) -> Outcome:
     # The designer takes longer to load than finding out that there is nothing to do.
     from prejoin.cli.progress import ProgressSteps
     from prejoin.cli.prompt.line import ask
@@ -102,12 +106,12 @@ def _build(file: str, overrides: Overrides, yes: bool, check: bool, diffs: bool,
 
     flags = BuildFlags(check, diffs, prune)
     with ProgressSteps(as_json) as steps:
-        plan = build_project(file, overrides=overrides, redesign=check, progress=steps)
-    wanted = bool(plan.writable) or (prune and bool(plan.deletable))
-    confirm = not (yes or check or as_json or plan.stuck) and has_terminal() and wanted
+        plan = build_project(file, overrides=overrides, redesign=check, replace_design=replace, progress=steps)
+    has_changes = bool(plan.writable) or (prune and bool(plan.deletable))
+    confirm = not (yes or check or as_json or plan.stuck) and has_terminal() and has_changes
     write = yes and not plan.stuck
     if confirm:
-        show(build_page(plan, flags, written=False), sys.stderr)
+        show(build_page(plan, flags, is_written=False), sys.stderr)
         write = ask("Write the files?")
         plan = plan.again()
         if not write:
@@ -117,4 +121,4 @@ def _build(file: str, overrides: Overrides, yes: bool, check: bool, diffs: bool,
             steps.begin("writing", "write")
             plan.write(prune)
             steps.result(f"{quantity(len(plan.writable), 'file')} in {plan.product.folder}")
-    return build_outcome(plan, flags, write, shown=confirm)
+    return build_outcome(plan, flags, write, is_shown=confirm)

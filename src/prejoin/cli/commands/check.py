@@ -13,7 +13,7 @@ from prejoin.cli.command import command
 from prejoin.cli.documents import file_or_default, load
 from prejoin.cli.invocation import invocation
 from prejoin.cli.outcome import ExitStatus, Line, Outcome
-from prejoin.cli.text.messages import coded, file_name
+from prejoin.cli.text.messages import file_name, with_code_style
 from prejoin.diagnostics import Severity
 from prejoin.pipeline.check import check_document
 from prejoin.pipeline.document import DOCUMENT, FORMS, is_design
@@ -23,7 +23,7 @@ from prejoin.workload.files import Form
 
 
 @dataclass(frozen=True, slots=True)
-class _Checked:
+class _CheckedFile:
     """A document or a design that was checked."""
 
     source: Source
@@ -49,28 +49,28 @@ def check(files: tuple[str, ...], patterns: str | None, form: Form | None, hints
     """
     severities = frozenset(Severity) if hints else frozenset(Severity) - {Severity.HINT}
     failing = {Severity.ERROR, Severity.WARNING} if strict else {Severity.ERROR}
-    found = [_check(file, form, patterns) for file in files or (file_or_default(None),)]
-    sources = tuple(one.source.only(*severities) for one in found)
-    diagnostics = [d for source in sources for d in source.diagnostics]
-    failed = any(d.severity in failing for d in diagnostics)
-    steps = [] if failed else list(_next(found))
-    summaries = [_summary(one, source) for one, source in zip(found, sources, strict=True)]
+    checked_files = [_check(file, form, patterns) for file in files or (file_or_default(None),)]
+    sources = tuple(checked_file.source.only(*severities) for checked_file in checked_files)
+    diagnostics = [diagnostic for source in sources for diagnostic in source.diagnostics]
+    has_failed = any(diagnostic.severity in failing for diagnostic in diagnostics)
+    steps = [] if has_failed else list(_next(checked_files))
+    summaries = [_summary(checked_file, source) for checked_file, source in zip(checked_files, sources, strict=True)]
     return Outcome(
-        status=ExitStatus.FAILED if failed else ExitStatus.FINE,
-        result={"files": [one.figures for one in found], "next": [do for do, _ in steps]},
+        status=ExitStatus.FAILED if has_failed else ExitStatus.FINE,
+        result={"files": [checked_file.figures for checked_file in checked_files], "next": [step for step, _ in steps]},
         page=[*([()] if diagnostics else []), *summaries],
         sources=sources,
-        notes=tuple(f"next: `{do}` {what}" for do, what in steps),
+        notes=tuple(f"next: `{step}` {effect}" for step, effect in steps),
         about=True,
     )
 
 
-def _check(file: str, form: Form | None, patterns: str | None) -> _Checked:
+def _check(file: str, form: Form | None, patterns: str | None) -> _CheckedFile:
     if patterns or (form is None and is_design(file)):
         return _check_design(file, patterns)
     document = load(file, form)
     diagnostics = check_document(document)
-    return _Checked(
+    return _CheckedFile(
         Source(file, document.text, diagnostics),
         "" if document.unusable else contents(document.workload),
         {"file": file, **figures(document.workload), **counts(diagnostics)},
@@ -78,40 +78,46 @@ def _check(file: str, form: Form | None, patterns: str | None) -> _Checked:
     )
 
 
-def _check_design(file: str, patterns: str | None) -> _Checked:
+def _check_design(file: str, patterns: str | None) -> _CheckedFile:
     from prejoin.pipeline.design.design_file import read_design  # documents are checked without loading the designer
 
-    found = read_design(file, patterns)
-    design, kept = found.design, found.reading.kept
+    design_file = read_design(file, patterns)
+    design, annotations = design_file.design, design_file.reading.kept
     figures = {
         "file": file,
-        "for": found.document.file,
+        "for": design_file.document.file,
         "table": design.table,
-        "status": kept.status.value if kept.status else None,
+        "status": annotations.status.value if annotations.status else None,
         "indexes": len(design.indexes),
         "copies": len(design.copies),
-        **counts(found.diagnostics),
+        **counts(design_file.diagnostics),
     }
-    return _Checked(found.source(), "" if found.unusable else found.contents, figures, found.document.file, True)
+    return _CheckedFile(
+        design_file.source(),
+        "" if design_file.unusable else design_file.contents,
+        figures,
+        design_file.document.file,
+        True,
+    )
 
 
-def _next(checked: Sequence[_Checked]) -> Iterator[tuple[str, str]]:
+def _next(checked_files: Sequence[_CheckedFile]) -> Iterator[tuple[str, str]]:
     """The command that comes after a document, or after its design, and what it does."""
-    designed = {one.document for one in checked if one.is_design}
-    for one in checked:
-        named = "" if one.document == DOCUMENT else f" {shlex.quote(one.document)}"
-        if one.is_design:
-            yield f"{invocation()} build{named}", "generates everything from it"
-        elif one.document != "-" and one.document not in designed:
-            yield f"{invocation()} design{named}", "designs its table"
+    documents_with_design = {checked_file.document for checked_file in checked_files if checked_file.is_design}
+    for checked_file in checked_files:
+        argument = "" if checked_file.document == DOCUMENT else f" {shlex.quote(checked_file.document)}"
+        if checked_file.is_design:
+            yield f"{invocation()} build{argument}", "generates everything from it"
+        elif checked_file.document != "-" and checked_file.document not in documents_with_design:
+            yield f"{invocation()} design{argument}", "designs its table"
 
 
-def _summary(one: _Checked, source: Source) -> Line:
-    name, diagnostics, found = file_name(source.file), source.diagnostics, one.contents
-    if not found:
+def _summary(checked_file: _CheckedFile, source: Source) -> Line:
+    name, diagnostics, phrase = file_name(source.file), source.diagnostics, checked_file.contents
+    if not phrase:
         return ((name, "bold"), ": nothing could be read")
     if not diagnostics:
-        return ((name, "bold"), ": ", ("fine", "bold green"), f". {found[:1].upper()}{found[1:]}.")
-    first = min(diagnostics, key=lambda d: list(Severity).index(d.severity))
-    more = f"; `prejoin explain {first.code}` explains more"
-    return (tally(diagnostics), " in ", (name, "bold"), f" ({found})", *coded(more))
+        return ((name, "bold"), ": ", ("fine", "bold green"), f". {phrase[:1].upper()}{phrase[1:]}.")
+    first = min(diagnostics, key=lambda diagnostic: list(Severity).index(diagnostic.severity))
+    advice = f"; `prejoin explain {first.code}` explains more"
+    return (tally(diagnostics), " in ", (name, "bold"), f" ({phrase})", *with_code_style(advice))

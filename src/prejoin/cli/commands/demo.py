@@ -15,10 +15,10 @@ from prejoin.cli.outcome import ExitStatus, Line, Outcome
 from prejoin.cli.output import width_of
 from prejoin.cli.progress import ProgressLine
 from prejoin.cli.text.messages import file_name
-from prejoin.cli.text.tables import SHORTEST, Row, cut, fitted, narrowed, table, titled
+from prejoin.cli.text.tables import SHORTEST, Row, cut, drop_columns, fit_columns, table, table_with_titles
 from prejoin.design.cost.bill import Bill
-from prejoin.design.explain.phrases import money
 from prejoin.design.model import Design
+from prejoin.design.phrases import money
 from prejoin.pipeline.demonstration import Demonstration, demonstrate
 from prejoin.pipeline.design.design_document import titled as item_title
 from prejoin.pipeline.design.design_file import structures
@@ -30,7 +30,7 @@ from prejoin.proof.result import PatternProof
 _HEADER = ("Pattern", "", "Operation", "Index", "Key", "Items", "Units", "A month", "Right")
 _CUT = (("Key", SHORTEST), ("", SHORTEST))
 """Columns that are cut on a narrow terminal, in this order."""
-_LEAST = ("A month", "Items", "Key", "Index")
+_LEFT_OUT_FIRST = ("A month", "Items", "Key", "Index")
 """Columns that are left out if that is not enough, in this order."""
 
 
@@ -44,18 +44,18 @@ def demo(document: str | None, keys: str | None) -> Outcome:
     """
     file = document or _near(folder() / "shop" / DOCUMENT)
     with ProgressLine() as progress:
-        found = demonstrate(read_document(file), keys, progress=progress)
-    source = found.source
+        demonstration = demonstrate(read_document(file), keys, progress=progress)
+    source = demonstration.source
     return Outcome(
-        ExitStatus.FINE if found.fine else ExitStatus.FAILED,
+        ExitStatus.FINE if demonstration.fine else ExitStatus.FAILED,
         result={
             "document": file,
-            "table": found.design.table,
-            "keys": _keys(found.design),
-            "dollars": float(found.bill.total),
-            "patterns": _figures(found.answers, found.bill),
+            "table": demonstration.design.table,
+            "keys": _keys(demonstration.design),
+            "dollars": float(demonstration.bill.total),
+            "patterns": _figures(demonstration.answers, demonstration.bill),
         },
-        page=_page(found, solved=keys is None),
+        page=_page(demonstration, is_solved=keys is None),
         sources=(source,) if source.diagnostics else (),
     )
 
@@ -67,67 +67,86 @@ def _near(path: Path) -> str:
 
 def _keys(design: Design) -> list[dict[str, Any]]:
     return [
-        {"entity": item.entity, "copy": item.copy, "slot": f.slot, "pk": " ".join(f.pk), "sk": " ".join(f.sk)}
+        {
+            "entity": item.entity,
+            "copy": item.copy,
+            "slot": facet.slot,
+            "pk": " ".join(facet.pk),
+            "sk": " ".join(facet.sk),
+        }
         for item in design.items
-        for f in item.facets
+        for facet in item.facets
     ]
 
 
-def _figures(answers: Sequence[PatternProof], paid: Bill) -> list[dict[str, Any]]:
+def _figures(answers: Sequence[PatternProof], bill: Bill) -> list[dict[str, Any]]:
     return [
         {
-            "id": a.pattern,
-            "description": a.description,
-            "calls": [{"operation": c.operation, "index": c.index, "key": c.key, "units": c.units} for c in a.calls],
-            "items": a.items,
-            "units": a.units,
-            "dollars": float(cost.dollars) if (cost := paid.pattern(a.pattern)) else None,
-            "right": a.right,
-            "wrong": a.wrong,
-            "problem": a.problem,
-            "remedy": a.remedy,
+            "id": answer.pattern,
+            "description": answer.description,
+            "calls": [
+                {"operation": call.operation, "index": call.index, "key": call.key, "units": call.units}
+                for call in answer.calls
+            ],
+            "items": answer.items,
+            "units": answer.units,
+            "dollars": float(cost.dollars) if (cost := bill.pattern(answer.pattern)) else None,
+            "right": answer.right,
+            "wrong": answer.wrong,
+            "problem": answer.problem,
+            "remedy": answer.remedy,
         }
-        for a in answers
+        for answer in answers
     ]
 
 
-def _page(found: Demonstration, solved: bool) -> list[Line]:
-    design, answers, paid = found.design, found.answers, found.bill
-    workload, file = found.document.workload, found.document.file
-    made = f", designed in {found.design_seconds * 1000:.0f} ms" if solved else ""
-    what = f"; {structures(design)}{made}."
-    lines: list[Line] = [
-        ((workload.title, "bold"), f": {contents(workload)}, from ", (file_name(file), "bold"), what),
-        (),
-    ]
-    rows: list[Row] = [
+def _page(demonstration: Demonstration, is_solved: bool) -> list[Line]:
+    design = demonstration.design
+    workload, file = demonstration.document.workload, demonstration.document.file
+    design_time = f", designed in {demonstration.design_seconds * 1000:.0f} ms" if is_solved else ""
+    summary = f"; {structures(design)}{design_time}."
+    keys: list[Row] = [
         (item_title(item), facet.slot, " ".join(facet.pk), " ".join(facet.sk))
         for item in design.items
         for facet in item.facets
     ]
-    lines += titled(("Entity", "In", "Partition key", "Sort key"), rows, ("bold", "cyan", "", ""))
-    lines.append(())
-    width = width_of(sys.stdout)
-    rows = [_row(a, paid) for a in answers]
-    header, _ = narrowed(_HEADER, fitted(_HEADER, rows, width, [(_HEADER.index(t), n) for t, n in _CUT]), width, _LEAST)
-    kept = [_HEADER.index(title) for title in header]
-    cut_to = [(header.index(title), least) for title, least in _CUT if title in header]
-    rows = fitted(header, [tuple(row[at] for at in kept) for row in rows], width, cut_to)
-    styles = {"Pattern": "bold", "Operation": "green", "Index": "cyan"}
-    lines += titled(header, rows, tuple(styles.get(title, "") for title in header))
-    lines.append(())
-    in_scope = [a for a in answers if not a.out_of_scope]
-    right = sum(a.right for a in in_scope)
-    lines += [
-        (
-            (f"{right} of {len(in_scope)} patterns answered", "bold green" if right == len(in_scope) else "bold red"),
-            f" on the embedded engine, each compared with the data itself, in {found.run_seconds * 1000:.0f} ms; "
-            f"{money(paid.total)} a month at the rates of the document.",
-        ),
+    return [
+        ((workload.title, "bold"), f": {contents(workload)}, from ", (file_name(file), "bold"), summary),
         (),
-        *_next(file, answers),
+        *table_with_titles(("Entity", "In", "Partition key", "Sort key"), keys, ("bold", "cyan", "", "")),
+        (),
+        *_pattern_table(demonstration.answers, demonstration.bill),
+        (),
+        _verdict(demonstration),
+        (),
+        *_next(file, demonstration.answers),
     ]
-    return lines
+
+
+def _pattern_table(answers: Sequence[PatternProof], bill: Bill) -> list[Line]:
+    """The patterns. On a narrow terminal columns are cut; if that is not enough, some are left out."""
+    width = width_of(sys.stdout)
+    rows = [_row(answer, bill) for answer in answers]
+    cut_rows = fit_columns(_HEADER, rows, width, [(_HEADER.index(title), shortest) for title, shortest in _CUT])
+    header, _ = drop_columns(_HEADER, cut_rows, width, _LEFT_OUT_FIRST)
+    # Cut again from the whole texts: without the columns that were left out, there is more room.
+    positions = [_HEADER.index(title) for title in header]
+    cut_to = [(header.index(title), shortest) for title, shortest in _CUT if title in header]
+    rows = fit_columns(header, [tuple(row[position] for position in positions) for row in rows], width, cut_to)
+    styles = {"Pattern": "bold", "Operation": "green", "Index": "cyan"}
+    return table_with_titles(header, rows, tuple(styles.get(title, "") for title in header))
+
+
+def _verdict(demonstration: Demonstration) -> Line:
+    in_scope = [answer for answer in demonstration.answers if not answer.out_of_scope]
+    right = sum(answer.right for answer in in_scope)
+    style = "bold green" if right == len(in_scope) else "bold red"
+    run_time = f"{demonstration.run_seconds * 1000:.0f} ms"
+    price = f"{money(demonstration.bill.total)} a month at the rates of the document"
+    return (
+        (f"{right} of {len(in_scope)} patterns answered", style),
+        f" on the embedded engine, each compared with the data itself, in {run_time}; {price}.",
+    )
 
 
 def _next(file: str, answers: Sequence[PatternProof]) -> list[Line]:
@@ -152,15 +171,15 @@ def _next(file: str, answers: Sequence[PatternProof]) -> list[Line]:
     return lines + [("  ", *line) for line in table(rows, ("bold", ""))]
 
 
-def _row(answer: PatternProof, paid: Bill) -> Row:
+def _row(answer: PatternProof, bill: Bill) -> Row:
     if answer.problem:
-        what = "out of scope" if answer.out_of_scope else "not served" if answer.remedy else "not run"
-        return answer.pattern, answer.description, what, "", "", "", "", "", "-" if answer.out_of_scope else "✗"
-    first, more = next(iter(answer.calls), None), len(answer.calls)
+        verdict = "out of scope" if answer.out_of_scope else "not served" if answer.remedy else "not run"
+        return answer.pattern, answer.description, verdict, "", "", "", "", "", "-" if answer.out_of_scope else "✗"
+    first, call_count = next(iter(answer.calls), None), len(answer.calls)
     if first is None:
         return answer.pattern, answer.description, "(TTL)", "", "", "", "", "", "✓"
-    times = f" ×{more}" if more > 1 else ""
-    cost = paid.pattern(answer.pattern)
+    times = f" ×{call_count}" if call_count > 1 else ""
+    cost = bill.pattern(answer.pattern)
     return (
         answer.pattern,
         answer.description,

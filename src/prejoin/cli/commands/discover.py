@@ -11,7 +11,7 @@ from prejoin.cli.command import command
 from prejoin.cli.outcome import Line, Outcome
 from prejoin.cli.progress import ProgressSteps
 from prejoin.cli.text.messages import safe
-from prejoin.cli.text.tables import titled
+from prejoin.cli.text.tables import table_with_titles
 from prejoin.migrate.discover.discover import Discovery, discover_database
 from prejoin.migrate.mapping.model import MAPPING
 from prejoin.pipeline.document import DOCUMENT, check_writable, refuse_to_overwrite, write
@@ -61,7 +61,7 @@ def discover(
     folder.mkdir(parents=True, exist_ok=True)
     check_writable(document, mapping)
     with ProgressSteps(silent=as_json) as progress:
-        found = discover_database(
+        discovery = discover_database(
             url,
             queries=queries,
             period=seconds,
@@ -71,23 +71,25 @@ def discover(
             title=title,
             progress=progress,
         )
-    write(document, found.document)
-    write(mapping, found.mapping_text)
+    write(document, discovery.document)
+    write(mapping, discovery.mapping_text)
     notes = [
-        f"wrote {document}: {contents(found.workload)}",
-        f"wrote {mapping}: {quantity(len(found.mapping.entities), 'entity')}",
+        f"wrote {document}: {contents(discovery.workload)}",
+        f"wrote {mapping}: {quantity(len(discovery.mapping.entities), 'entity')}",
     ]
-    if found.no_queries:
-        notes.append(found.no_queries)
-    if found.misfits:
-        notes.append(f"{quantity(len(found.misfits), 'statement')} fit no key: see Not Served by a Key in {document}")
-    if found.review:
-        notes.append(f"{quantity(len(found.review), 'note')} to review: see To Review in {document}")
+    if discovery.no_queries:
+        notes.append(discovery.no_queries)
+    if discovery.misfits:
+        notes.append(
+            f"{quantity(len(discovery.misfits), 'statement')} fit no key: see Not Served by a Key in {document}"
+        )
+    if discovery.review:
+        notes.append(f"{quantity(len(discovery.review), 'note')} to review: see To Review in {document}")
     notes.append(f"next: `prejoin check {document}`, then `prejoin design {document}`")
     return Outcome(
-        result=_json(found, document, mapping),
-        page=_page(found),
-        sources=(Source("", "", found.unread),),
+        result=_json(discovery, document, mapping),
+        page=_page(discovery),
+        sources=(Source("", "", discovery.unread),),
         notes=tuple(notes),
     )
 
@@ -99,30 +101,40 @@ def _seconds(text: str) -> float:
     return float(match[1]) * _UNITS[match[2]]
 
 
-def _page(found: Discovery) -> list[Line]:
+def _page(discovery: Discovery) -> list[Line]:
     rows = []
-    for name, one in found.mapping.entities.items():
-        table = found.database.table(one.table)
+    for name, entity in discovery.mapping.entities.items():
+        table = discovery.database.table(entity.table)
         count = f"{table.rows:,}" if table else ""
-        rows.append((safe(name), safe(one.table), count, str(sum(name in p.entities for p in found.workload.patterns))))
-    return list(titled(("Entity", "Table", "Rows", "Patterns"), rows, ("bold", "", "", "")))
+        rows.append(
+            (
+                safe(name),
+                safe(entity.table),
+                count,
+                str(sum(name in pattern.entities for pattern in discovery.workload.patterns)),
+            )
+        )
+    return list(table_with_titles(("Entity", "Table", "Rows", "Patterns"), rows, ("bold", "", "", "")))
 
 
-def _json(found: Discovery, document: Path, mapping: Path) -> dict[str, object]:
+def _json(discovery: Discovery, document: Path, mapping: Path) -> dict[str, object]:
     return {
         "document": str(document),
         "mapping": str(mapping),
-        "statements": found.statements,
+        "statements": discovery.statements,
         "entities": [
             {
                 "name": name,
-                "table": one.table,
-                "rows": table.rows if (table := found.database.table(one.table)) else 0,
+                "table": entity.table,
+                "rows": table.rows if (table := discovery.database.table(entity.table)) else 0,
             }
-            for name, one in found.mapping.entities.items()
+            for name, entity in discovery.mapping.entities.items()
         ],
-        "patterns": [p.id for p in found.workload.patterns],
-        "misfits": [{"sql": m.sql, "what": m.what, "instead": m.instead, "calls": m.calls} for m in found.misfits],
-        "review": list(found.review),
-        "left_out": dict(found.mapping.left_out),
+        "patterns": [pattern.id for pattern in discovery.workload.patterns],
+        "misfits": [
+            {"sql": misfit.sql, "what": misfit.what, "instead": misfit.instead, "calls": misfit.calls}
+            for misfit in discovery.misfits
+        ],
+        "review": list(discovery.review),
+        "left_out": dict(discovery.mapping.left_out),
     }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ from prejoin.cli.commands.migrate_options import TableTarget, table_options
 from prejoin.cli.outcome import ExitStatus, Line, Outcome
 from prejoin.cli.progress import ProgressSteps
 from prejoin.cli.text.messages import safe
-from prejoin.cli.text.tables import titled
+from prejoin.cli.text.tables import table_with_titles
 from prejoin.migrate import codes
 from prejoin.migrate.evolve.abort import PlannedChange, abort_change, planned_change, table_status
 from prejoin.migrate.evolve.duplicates import DuplicateDecisions, DuplicateReport, find_duplicates, read_rule
 from prejoin.migrate.evolve.function_work import check_functions
-from prejoin.migrate.evolve.functions import read_functions
+from prejoin.migrate.evolve.functions import EntityFunction, read_functions
 from prejoin.migrate.evolve.items import FOLDER, Evolution, StepResult, open_evolution
+from prejoin.migrate.evolve.passes import PassOutcome
 from prejoin.migrate.evolve.plan import (
     COMMANDS,
     BackfillEstimate,
@@ -43,7 +45,7 @@ from prejoin.pipeline.errors import RefusedError, Source
 from prejoin.pipeline.summary import duration, quantity
 from prejoin.render.infrastructure.languages import LANGUAGES
 
-_SHOWN = 20
+_FINDINGS_SHOWN = 20
 """Findings that are printed; `--format json` has a thousand."""
 _ACTIONS = {
     "index keys": "written with new index keys",
@@ -86,7 +88,7 @@ evolve = _EvolveGroup("evolve", context_settings=SETTINGS, no_args_is_help=True)
 evolve.help = "Change a table in use from one design to the next: plan, indexes, backfill, clean; status, abort, log."
 
 
-def _opened(old: str, new: str) -> Transition:
+def _open_transition(old: str, new: str) -> Transition:
     """The transition between two folders, which messages name as the caller does."""
     for path in (old, new):
         if not Path(path).exists():
@@ -135,72 +137,108 @@ def plan(
 
     OLD and NEW are designs, or folders of projects. With the place of a table, the cost is estimated from its items.
     """
-    planned = PlannedChange(_opened(old, new))
+    change = PlannedChange(_open_transition(old, new))
     if target.has_place:
-        planned = planned_change(planned.transition, target.place, table=target.table)
-    found, table_note = planned.transition, planned.note
-    tries_items = target.has_place and planned.can_run
+        change = planned_change(change.transition, target.place, table=target.table)
+    transition = change.transition
     if functions and not target.has_place:
         raise click.UsageError(
             "`--function` is tried on the items of a table: name it with `--db`, `--endpoint` or `--aws`"
         )
-    loaded = read_functions(functions, found)
-    steps = steps_of(found, loaded)
-    estimate = None
-    if tries_items:
-        estimate = estimate_backfill(found, target.place, target.table, rate, has_functions=bool(loaded))
-    duplicates = computed = None
-    if tries_items:
-        with ProgressSteps(silent=as_json) as progress:
-            duplicates = find_duplicates(found, target.place, target.table, progress)
-            computed = check_functions(found, loaded, target.place, target.table, progress) if loaded else None
-    files = write_steps(found, output, infrastructure, loaded) if output else ()
-    folders = [step_folder(found, number, step) if output else "" for number, step in enumerate(steps, 1)]
+    item_functions = read_functions(functions, transition)
+    steps = steps_of(transition, item_functions)
+    findings = _Findings()
+    if target.has_place and change.can_run:
+        findings = _read_items(transition, target, rate, item_functions, as_json)
+    function_results = findings.computed
+    files = write_steps(transition, output, infrastructure, item_functions) if output else ()
+    folders = [step_folder(transition, number, step) if output else "" for number, step in enumerate(steps, 1)]
     lines = _step_lines(steps, folders)
-    notes = [*found.notes]
-    if estimate:
-        notes.append(_estimated(estimate, any(step.kind == "backfill" for step in steps)))
-        if estimate.undecided and not loaded:
-            notes.append(safe(_reported(estimate)))
-    elif found.needs_prepare and not target.has_place:
+    if findings.duplicates and findings.duplicates.groups:
+        lines += [("",), *((safe(f"same value: {group}"),) for group in findings.duplicates.listed)]
+    if function_results:
+        lines += [("",), *((safe(str(finding)),) for finding in function_results.undecided[:_FINDINGS_SHOWN])]
+    notes = [*transition.notes, *_finding_notes(findings, steps, functions)]
+    if findings.estimate is None and transition.needs_prepare and not target.has_place:
         notes.append("for cost and duration, name the table: `--db FILE`, `--endpoint URL` or `--aws`")
-    if duplicates and duplicates.groups:
-        lines += [("",), *((safe(f"same value: {group}"),) for group in duplicates.listed)]
-        notes.append(_duplicated(duplicates))
-    sources: tuple[Source, ...] = ()
-    if computed:
-        lines += [("",), *((safe(str(one)),) for one in computed.undecided[:_SHOWN])]
-        names = " and ".join(f'`--function "{safe(text)}"`' for text in functions)
-        notes.append(f"pass {names} to `prejoin evolve backfill` and `clean`, too")
-    if computed and computed.undecided:
-        count = computed.undecided_count
-        message = f"a function cannot be used for {quantity(count, 'item')}"
-        sources = (Source("", "", (codes.UNDECIDED.at(None, message, "correct the function, or the items"),)),)
     if files:
         notes.append(
             f"wrote {quantity(len(files), 'file')} to {output}: infrastructure and code, one folder for each step"
         )
-    if table_note:
-        notes.append(table_note)
-    if planned.goes_back:
-        notes += _way_back_notes(found)
-    elif obstacle := obstacle_to_way_back(found):
-        notes.append(f"`prejoin evolve abort` cannot turn this change round: {obstacle}")
-    elif not table_note:
-        notes.append(f"to go back at any step before `clean`: `prejoin evolve abort {found.old.name} {found.new.name}`")
+    notes += [*([change.note] if change.note else []), *_abort_notes(change)]
+    sources = (
+        _undecided_functions(function_results.undecided_count)
+        if function_results and function_results.undecided
+        else ()
+    )
     result = {
         "steps": [
             {**_step_json(step), "running": step.running, "folder": folder or None}
             for step, folder in zip(steps, folders, strict=True)
         ],
-        "estimate": _estimate_json(estimate),
-        "duplicates": msgspec.to_builtins(duplicates),
+        "estimate": _estimate_json(findings.estimate),
+        "duplicates": msgspec.to_builtins(findings.duplicates),
         "files": list(files),
-        "computed": [_finding_json(one) for one in computed.undecided] if computed else None,
-        "notes": [*found.notes, *([table_note] if table_note else [])],
+        "computed": [_finding_json(finding) for finding in function_results.undecided] if function_results else None,
+        "notes": [*transition.notes, *([change.note] if change.note else [])],
     }
     status = ExitStatus.FAILED if sources else ExitStatus.FINE
     return Outcome(status, result=result, page=lines, sources=sources, notes=tuple(notes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Findings:
+    """What the items of a table say about a change; nothing if they are not read."""
+
+    estimate: BackfillEstimate | None = None
+    duplicates: DuplicateReport | None = None
+    computed: PassOutcome | None = None
+    """The results of functions, if there are any."""
+    has_functions: bool = False
+
+
+def _read_items(
+    transition: Transition, target: TableTarget, rate: float | None, functions: Sequence[EntityFunction], as_json: bool
+) -> _Findings:
+    estimate = estimate_backfill(transition, target.place, target.table, rate, has_functions=bool(functions))
+    with ProgressSteps(silent=as_json) as progress:
+        duplicates = find_duplicates(transition, target.place, target.table, progress)
+        function_results = None
+        if functions:
+            function_results = check_functions(transition, functions, target.place, target.table, progress)
+    return _Findings(estimate, duplicates, function_results, bool(functions))
+
+
+def _finding_notes(findings: _Findings, steps: Sequence[EvolutionStep], functions: Sequence[str]) -> Iterator[str]:
+    estimate = findings.estimate
+    if estimate:
+        yield _estimate_note(estimate, any(step.kind == "backfill" for step in steps))
+        if estimate.undecided and not findings.has_functions:
+            yield safe(_undecided_note(estimate))
+    if findings.duplicates and findings.duplicates.groups:
+        yield _duplicates_note(findings.duplicates)
+    if findings.computed:
+        options = " and ".join(f'`--function "{safe(text)}"`' for text in functions)
+        yield f"pass {options} to `prejoin evolve backfill` and `clean`, too"
+
+
+def _undecided_functions(count: int) -> tuple[Source, ...]:
+    message = f"a function cannot be used for {quantity(count, 'item')}"
+    return (Source("", "", (codes.UNDECIDED.at(None, message, "correct the function, or the items"),)),)
+
+
+def _abort_notes(change: PlannedChange) -> list[str]:
+    """How to go back, or why it is not possible."""
+    transition = change.transition
+    if change.goes_back:
+        return _way_back_notes(transition)
+    obstacle = obstacle_to_way_back(transition)
+    if obstacle:
+        return [f"`prejoin evolve abort` cannot turn this change round: {obstacle}"]
+    if change.note:  # the table is in this change, or in another design: the note says what to do
+        return []
+    names = f"{transition.old.name} {transition.new.name}"
+    return [f"to go back at any step before `clean`: `prejoin evolve abort {names}`"]
 
 
 def _way_back_notes(way_back: Transition) -> list[str]:
@@ -216,50 +254,52 @@ def _step_lines(steps: Sequence[EvolutionStep], folders: Sequence[str] = ()) -> 
         folder = folders[number - 1] if folders else ""
         # The long text is last: a narrow terminal breaks it, and no other column.
         rows.append((str(number), command, step.running, safe(f"{step.text} ({folder})" if folder else step.text)))
-    return list(titled(("", "By", "Running code", "Step"), rows, ("bold", "", "dim", "")))
+    return list(table_with_titles(("", "By", "Running code", "Step"), rows, ("bold", "", "dim", "")))
 
 
 def _step_json(step: EvolutionStep) -> dict[str, Any]:
     return {"kind": step.kind, "what": step.what or None, "text": step.text}
 
 
-def _estimated(found: BackfillEstimate, has_backfill: bool) -> str:
-    units = [f"{found.writes:,.0f} write units for the backfill"] if has_backfill else []
-    if not found.undecided:
-        units.append(f"{found.clean_writes:,.0f} {'' if units else 'write units '}for clean")
+def _estimate_note(estimate: BackfillEstimate, has_backfill: bool) -> str:
+    units = [f"{estimate.writes:,.0f} write units for the backfill"] if has_backfill else []
+    if not estimate.undecided:
+        units.append(f"{estimate.clean_writes:,.0f} {'' if units else 'write units '}for clean")
+    work = f"at most {', '.join(units)}, and {estimate.reads:,.0f} read units"
+    price = f"${estimate.dollars} on demand in us-east-1"
     return (
-        f"{found.items:,} items: at most {', '.join(units)}, and {found.reads:,.0f} read units: ${found.dollars} on "
-        f"demand in us-east-1; {duration(found.seconds)} of writes (from a sample of {found.sampled})"
+        f"{estimate.items:,} items: {work}: {price}; {duration(estimate.seconds)} of writes "
+        f"(from a sample of {estimate.sampled})"
     )
 
 
-def _reported(found: BackfillEstimate) -> str:
-    verb = "needs" if found.undecided == 1 else "need"
+def _undecided_note(estimate: BackfillEstimate) -> str:
+    verb = "needs" if estimate.undecided == 1 else "need"
     return (
-        f"{quantity(found.undecided, 'item')} of the sample of {found.sampled} {verb} a decision: the backfill reports "
-        f"all such items (PJ775), and you correct them. For example: {found.example}"
+        f"{quantity(estimate.undecided, 'item')} of the sample of {estimate.sampled} {verb} a decision: the backfill "
+        f"reports all such items (PJ775), and you correct them. For example: {estimate.example}"
     )
 
 
-def _duplicated(found: DuplicateReport) -> str:
+def _duplicates_note(report: DuplicateReport) -> str:
     return (
-        f"{found.items:,} of {found.read:,} items share {quantity(found.groups, 'value')} that the new design makes "
+        f"{report.items:,} of {report.read:,} items share {quantity(report.groups, 'value')} that the new design makes "
         "unique: correct them, or decide with `prejoin evolve backfill --duplicates`"
     )
 
 
-def _estimate_json(found: BackfillEstimate | None) -> dict[str, Any] | None:
-    if found is None:
+def _estimate_json(estimate: BackfillEstimate | None) -> dict[str, Any] | None:
+    if estimate is None:
         return None
     return {
-        "items": found.items,
-        "sampled": found.sampled,
-        "write_units": found.writes,
-        "clean_write_units": found.clean_writes,
-        "read_units": found.reads,
-        "dollars": str(found.dollars),
-        "seconds": found.seconds,
-        "undecided": found.undecided,
+        "items": estimate.items,
+        "sampled": estimate.sampled,
+        "write_units": estimate.writes,
+        "clean_write_units": estimate.clean_writes,
+        "read_units": estimate.reads,
+        "dollars": str(estimate.dollars),
+        "seconds": estimate.seconds,
+        "undecided": estimate.undecided,
     }
 
 
@@ -273,7 +313,7 @@ def _duplicate_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--duplicates-report", type=click.Path(dir_okay=False), metavar="FILE", help=report)(function)
 
 
-def _step(name: str, summary: str, run: Callable[[Evolution], StepResult], confirmed: str = "") -> click.Command:
+def _step(name: str, summary: str, run: Callable[[Evolution], StepResult], condition_text: str = "") -> click.Command:
     """A command for a step. If it needs a confirmation, `confirmed` says what has to be true."""
 
     @_designs
@@ -294,26 +334,28 @@ def _step(name: str, summary: str, run: Callable[[Evolution], StepResult], confi
         keeps_new: bool = False,
     ) -> Outcome:
         place = target.place
-        found = _opened(old, new)
-        rule = read_rule(duplicates, found) if duplicates else None
+        transition = _open_transition(old, new)
+        rule = read_rule(duplicates, transition) if duplicates else None
         decisions = DuplicateDecisions(rule, Path(duplicates_report) if duplicates_report else None)
-        loaded = read_functions(functions, found)
-        condition = confirmed.format(new=f"`{found.new.name}`", before=f"`{found.before_backfill.name}`")
-        does = f" Then it will {clean_text(found)}." if name == "clean" else ""
+        computed_functions = read_functions(functions, transition)
+        condition = condition_text.format(new=f"`{transition.new.name}`", before=f"`{transition.before_backfill.name}`")
+        does = f" Then it will {clean_text(transition)}." if name == "clean" else ""
         if condition and not yes and not _confirm(f"Is it true that {condition}?{does}"):
             fix = "deploy first, then answer y or pass `--yes`"
             raise RefusedError(pipeline_codes.WOULD_CHANGE, f"not confirmed: {condition}", fix)
         with (
             ProgressSteps(silent=as_json) as progress,
-            open_evolution(found, place, table=target.table, state=state, rate=rate, progress=progress) as evolution,
+            open_evolution(
+                transition, place, table=target.table, state=state, rate=rate, progress=progress
+            ) as evolution,
         ):
             evolution.duplicates = decisions
-            evolution.functions, evolution.keeps_new_values = loaded, keeps_new
+            evolution.functions, evolution.keeps_new_values = computed_functions, keeps_new
             result = run(evolution)
-        next_step = next_text(found, _KINDS[name], loaded)
+        next_step = next_text(transition, _KINDS[name], computed_functions)
         if result.is_left_to_clean:
-            next_step = f"`prejoin evolve clean {found.old.name} {found.new.name}`"
-        return _done(name, result, decisions, next_step)
+            next_step = f"`prejoin evolve clean {transition.old.name} {transition.new.name}`"
+        return _step_outcome(name, result, decisions, next_step)
 
     work.__doc__ = summary
     with_options: Callable[..., Outcome] = work
@@ -332,36 +374,17 @@ def _confirm(question: str) -> bool:
         return False
 
 
-def _done(name: str, result: StepResult, duplicates: DuplicateDecisions, next_step: str) -> Outcome:
-    written = ", ".join(f"{n:,} {_ACTIONS.get(what, what)}" for what, n in sorted(result.written.items()))
-    note = f"{result.read:,} items read; {written or 'nothing was written'}; {result.units:,.0f} write units"
-    if result.indexes:
-        note = f"{'removed' if name == 'clean' else 'added'} {', '.join(result.indexes)}" + (
-            f"; {note}" if result.read else ""
-        )
-    elif result.is_left_to_clean:
-        note = (
-            "nothing was done: `clean` of this change has begun, or is finished, and carries over what is written later"
-        )
-    elif name == "indexes":
-        note = "the table has all indexes"
-    lines: list[Line] = [(safe(str(one)),) for one in result.undecided[:_SHOWN]]
-    if result.undecided_count > _SHOWN:
-        lines.append((f"… and {result.undecided_count - _SHOWN:,} more: `--format json` has the first 1,000",))
-    sources: tuple[Source, ...] = ()
-    notes = [note]
+def _step_outcome(name: str, result: StepResult, duplicates: DuplicateDecisions, next_step: str) -> Outcome:
+    lines: list[Line] = [(safe(str(finding)),) for finding in result.undecided[:_FINDINGS_SHOWN]]
+    if result.undecided_count > _FINDINGS_SHOWN:
+        more_findings = result.undecided_count - _FINDINGS_SHOWN
+        lines.append((f"… and {more_findings:,} more: `--format json` has the first 1,000",))
+    notes = [_work_note(name, result)]
     if result.kept:
-        listed = f"; {duplicates.report} lists them" if duplicates.report else ""
-        notes.append(f"{quantity(result.kept, 'item')} without a guard, because another has the same value{listed}")
-        lines += [(safe(str(one)),) for one in duplicates.listed[:_SHOWN]]
-    if result.undecided:
-        count = result.undecided_count
-        message = f"{quantity(count, 'item')} {'needs' if count == 1 else 'need'} a decision"
-        fix = "correct them, and run the command again"
-        if any(one.kind == "taken" for one in result.undecided):
-            fix += ", or decide with `--duplicates`"
-        sources = (Source("", "", (codes.UNDECIDED.at(None, message, fix),)),)
-    else:
+        place = f"; {duplicates.report} lists them" if duplicates.report else ""
+        notes.append(f"{quantity(result.kept, 'item')} without a guard, because another has the same value{place}")
+        lines += [(safe(str(finding)),) for finding in duplicates.listed[:_FINDINGS_SHOWN]]
+    if not result.undecided:
         notes.append(f"next: {next_step}" if name != "clean" else next_step)
     return Outcome(
         ExitStatus.FAILED if result.undecided else ExitStatus.FINE,
@@ -370,15 +393,42 @@ def _done(name: str, result: StepResult, duplicates: DuplicateDecisions, next_st
             "written": dict(result.written),
             "units": result.units,
             "indexes": list(result.indexes),
-            "undecided": [_finding_json(one) for one in result.undecided],
+            "undecided": [_finding_json(finding) for finding in result.undecided],
             "undecided_count": result.undecided_count,
             "kept": result.kept,
             "left_to_clean": result.is_left_to_clean,
         },
         page=lines,
-        sources=sources,
+        sources=_undecided_items(result),
         notes=tuple(notes),
     )
+
+
+def _work_note(name: str, result: StepResult) -> str:
+    """What a step did."""
+    if result.is_left_to_clean and not result.indexes:
+        return (
+            "nothing was done: `clean` of this change has begun, or is finished, and carries over what is written later"
+        )
+    if name == "indexes" and not result.indexes:
+        return "the table has all indexes"
+    counts = [f"{count:,} {_ACTIONS.get(kind, kind)}" for kind, count in sorted(result.written.items())]
+    work = f"{result.read:,} items read; {', '.join(counts) or 'nothing was written'}; {result.units:,.0f} write units"
+    if not result.indexes:
+        return work
+    indexes = f"{'removed' if name == 'clean' else 'added'} {', '.join(result.indexes)}"
+    return f"{indexes}; {work}" if result.read else indexes
+
+
+def _undecided_items(result: StepResult) -> tuple[Source, ...]:
+    if not result.undecided:
+        return ()
+    count = result.undecided_count
+    message = f"{quantity(count, 'item')} {'needs' if count == 1 else 'need'} a decision"
+    fix = "correct them, and run the command again"
+    if any(finding.kind == "taken" for finding in result.undecided):
+        fix += ", or decide with `--duplicates`"
+    return (Source("", "", (codes.UNDECIDED.at(None, message, fix),)),)
 
 
 def _finding_json(finding: Finding) -> dict[str, Any]:
@@ -407,20 +457,20 @@ def abort(old: str, new: str, target: TableTarget, state: str, yes: bool, as_jso
 
     Nothing is deleted by this command. If the change has written nothing yet, it is forgotten.
     """
-    found = _opened(old, new)
-    question = f"Does the table go back from `{found.new.name}` to `{found.old.name}`?"
+    transition = _open_transition(old, new)
+    question = f"Does the table go back from `{transition.new.name}` to `{transition.old.name}`?"
     if not yes and not _confirm(question):
         fix = "answer y or pass `--yes`"
         raise RefusedError(pipeline_codes.WOULD_CHANGE, "not confirmed", fix)
-    way_back = abort_change(found, target.place, table=target.table, state=state)
+    way_back = abort_change(transition, target.place, table=target.table, state=state)
     if way_back is None:
         note = (
             "no step has written anything: the change is forgotten, and the table has the design of "
-            f"`{found.old.name}`; deploy its code wherever `{found.new.name}` runs"
+            f"`{transition.old.name}`; deploy its code wherever `{transition.new.name}` runs"
         )
         return Outcome(result={"forgotten": True, "steps": []}, notes=(note,))
     steps = steps_of(way_back)
-    names = f"{found.new.name} {found.old.name}"
+    names = f"{transition.new.name} {transition.old.name}"
     notes = (
         f"the table goes back now: `prejoin evolve plan {names} -o FOLDER`, with the place of the table, writes the "
         "code of each deployment",
@@ -445,20 +495,20 @@ def status(design: str, target: TableTarget, state: str, as_json: bool) -> Outco
 
     DESIGN is any design of the table, or its folder.
     """
-    found = table_status(open_version(_name(design), design), target.place, table=target.table, state=state)
-    change = found.record.change
-    rows: list[tuple[str, str]] = [("design", found.record.design_name or "not recorded: no change was made yet")]
+    table_state = table_status(open_version(_name(design), design), target.place, table=target.table, state=state)
+    change = table_state.record.change
+    rows: list[tuple[str, str]] = [("design", table_state.record.design_name or "not recorded: no change was made yet")]
     if change:
         rows += [("change", change.text), ("since", change.began), ("done", ", ".join(change.done) or "-")]
-        if change.step.name and found.holder:
-            rows.append(("now", f"{change.step.name}: {found.progress or 'in the first page'}"))
+        if change.step.name and table_state.holder:
+            rows.append(("now", f"{change.step.name}: {table_state.progress or 'in the first page'}"))
         elif change.step.name:
-            share = f"at {found.progress.share:.0%}" if found.progress else "in the first page"
+            share = f"at {table_state.progress.share:.0%}" if table_state.progress else "in the first page"
             rows.append(("stopped", f"{change.step.name}: {share}; the same command continues"))
-        rows.append(("held by", found.holder or "nobody"))
-    lines: list[Line] = list(titled(("", ""), [(name, safe(text)) for name, text in rows], ("bold", "")))
+        rows.append(("held by", table_state.holder or "nobody"))
+    lines: list[Line] = list(table_with_titles(("", ""), [(name, safe(text)) for name, text in rows], ("bold", "")))
     notes = () if change else ("no change is under way",)
-    result = {**msgspec.to_builtins(found.record), "progress": msgspec.to_builtins(found.progress)}
+    result = {**msgspec.to_builtins(table_state.record), "progress": msgspec.to_builtins(table_state.progress)}
     return Outcome(result=result, page=lines, notes=notes)
 
 
@@ -466,11 +516,13 @@ def status(design: str, target: TableTarget, state: str, as_json: bool) -> Outco
 @_state_options
 def log(design: str, target: TableTarget, state: str, as_json: bool) -> Outcome:
     """List the changes that were made of a table."""
-    found = table_status(open_version(_name(design), design), target.place, table=target.table, state=state)
-    rows = [(one.ended, one.source_name, one.target_name, one.result) for one in found.record.log]
-    lines: list[Line] = list(titled(("Ended", "From", "To", "Result"), rows, ("", "", "", "dim"))) if rows else []
+    table_state = table_status(open_version(_name(design), design), target.place, table=target.table, state=state)
+    rows = [(entry.ended, entry.source_name, entry.target_name, entry.result) for entry in table_state.record.log]
+    lines: list[Line] = (
+        list(table_with_titles(("Ended", "From", "To", "Result"), rows, ("", "", "", "dim"))) if rows else []
+    )
     notes = () if rows else ("no change was made yet",)
-    return Outcome(result={"log": msgspec.to_builtins(found.record.log)}, page=lines, notes=notes)
+    return Outcome(result={"log": msgspec.to_builtins(table_state.record.log)}, page=lines, notes=notes)
 
 
 _ADD = """Add the indexes that NEW has more, one after the other.

@@ -15,7 +15,7 @@ import click
 from prejoin.cli.command import command
 from prejoin.cli.outcome import Line, Outcome
 from prejoin.cli.output import width_of
-from prejoin.cli.text.messages import coded
+from prejoin.cli.text.messages import with_code_style
 from prejoin.cli.text.tables import table
 from prejoin.diagnostics import Code
 from prejoin.pipeline import codes
@@ -26,10 +26,10 @@ _CATALOGUES = ("prejoin.pipeline.codes", "prejoin.workload.codes", "prejoin.desi
 
 
 def catalogue() -> Mapping[str, Code]:
-    found: dict[str, Code] = {}
+    messages: dict[str, Code] = {}
     for module in _CATALOGUES:
-        found |= import_module(module).CATALOGUE
-    return dict(sorted(found.items()))
+        messages |= import_module(module).CATALOGUE
+    return dict(sorted(messages.items()))
 
 
 def _complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -40,17 +40,22 @@ def _complete(context: click.Context, parameter: click.Parameter, incomplete: st
 @click.argument("code", required=False, shell_complete=_complete)
 def explain(code: str | None) -> Outcome:
     """Explain a message by its CODE (PJ120, pj120 or 120); without one, list them all."""
-    known = catalogue()
+    messages = catalogue()
     if code is None:
-        rows = [(c.id, c.severity.value, c.title) for c in known.values()]
-        return Outcome(result={"codes": [_brief(c) for c in known.values()]}, page=table(rows, ("bold", "", "")))
-    found = known.get(_normal(code))
-    if found is None:
-        message, fix = f"there is no message with the code `{code}`", _meant(code, known)
+        rows = [
+            (message_code.id, message_code.severity.value, message_code.title) for message_code in messages.values()
+        ]
+        return Outcome(
+            result={"codes": [_brief(message_code) for message_code in messages.values()]},
+            page=table(rows, ("bold", "", "")),
+        )
+    found_code = messages.get(_normal(code))
+    if found_code is None:
+        message, fix = f"there is no message with the code `{code}`", _suggestion(code, messages)
         raise InvalidArgumentError(codes.MISUSED, message, fix)
-    head: Line = ((found.id, "bold"), f" · {found.severity} · ", (found.title, "bold"))
-    body = [coded(line) for line in _lines(found.explanation, width_of(sys.stdout))][:-1]
-    return Outcome(result={**_brief(found), "explanation": found.explanation}, page=[head, (), *body])
+    head: Line = ((found_code.id, "bold"), f" · {found_code.severity} · ", (found_code.title, "bold"))
+    body = [with_code_style(line) for line in _lines(found_code.explanation, width_of(sys.stdout))][:-1]
+    return Outcome(result={**_brief(found_code), "explanation": found_code.explanation}, page=[head, (), *body])
 
 
 def _lines(text: str, width: int | None) -> Iterator[str]:
@@ -71,12 +76,14 @@ def _normal(code: str) -> str:
     return f"PJ{digits.zfill(3)}" if digits.isascii() and digits.isdigit() else code.strip().upper()
 
 
-def _meant(code: str, known: Mapping[str, Code]) -> str:
+def _suggestion(code: str, messages: Mapping[str, Code]) -> str:
     """Codes with a similar number or, if there are none, with the word in their title."""
-    given, word = _normal(code), code.lower().strip()
-    tail = given.removeprefix("PJ").lstrip("0")
-    close = [c for c in known if tail.isdigit() and c.removeprefix("PJ").startswith(tail)]
-    close = close or [c.id for c in known.values() if len(word) > 2 and word in c.title.lower()]
-    close = close or get_close_matches(given, known, 3, 0.75)
-    named = ", ".join(f"`{c}` ({known[c].title})" for c in close[:4])
-    return f"did you mean {named}?" if named else "`prejoin explain` lists them all"
+    normal_code, word = _normal(code), code.lower().strip()
+    tail = normal_code.removeprefix("PJ").lstrip("0")
+    close = [candidate for candidate in messages if tail.isdigit() and candidate.removeprefix("PJ").startswith(tail)]
+    close = close or [
+        candidate.id for candidate in messages.values() if len(word) > 2 and word in candidate.title.lower()
+    ]
+    close = close or get_close_matches(normal_code, messages, 3, 0.75)
+    names = ", ".join(f"`{candidate}` ({messages[candidate].title})" for candidate in close[:4])
+    return f"did you mean {names}?" if names else "`prejoin explain` lists them all"

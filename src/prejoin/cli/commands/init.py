@@ -16,7 +16,7 @@ from prejoin.pipeline.errors import InputError, InvalidArgumentError, Source
 from prejoin.pipeline.examples import folder, names
 from prejoin.pipeline.new_document import extended
 from prejoin.pipeline.summary import contents, figures
-from prejoin.workload.files import read_text
+from prejoin.workload.files import Form, read_text
 from prejoin.workload.model import Workload
 from prejoin.workload.starter import retitled, starter
 
@@ -55,29 +55,39 @@ def init(
     if origin is None and not entities:
         if reads or writes:
             raise click.UsageError("`--read` and `--write` need entities: give `--entity` or `--from`")
-        document = retitled(starter(), title) if title else starter()
-        workload = read_text(document, "md").workload
-        text = document if form == "md" else document_text(workload, form)
+        workload, text = _starter_document(title, form)
     else:
-        workload = Workload(title=title or _titled(path))
-        if origin is not None:
-            found = read_document(origin)
-            if found.unusable:
-                raise InputError(found.source())
-            workload = replace(found.workload, title=title or found.workload.title or _titled(path))
-        workload = extended(workload, entities, reads, writes)
+        workload = extended(_base_workload(origin, title, path), entities, reads, writes)
         text = document_text(workload, form)
-    if title and read_text(text, form).workload.title != title:
+    document = read_text(text, form)
+    if title and document.workload.title != title:
         raise InvalidArgumentError(codes.FLAG, f"`{title}` cannot be a title", "write it on one line")
     write(path, text)
-    errors = tuple(d for d in read_text(text, form).diagnostics if d.severity is Severity.ERROR)
+    errors = tuple(diagnostic for diagnostic in document.diagnostics if diagnostic.severity is Severity.ERROR)
     notes = (f"wrote {path}: {contents(workload)}", f"edit it, then run `prejoin check {path}`")
     return Outcome(
         result={"path": str(path), **figures(workload)}, sources=(Source(str(path), text, errors),), notes=notes
     )
 
 
-def _titled(path: Path) -> str:
+def _starter_document(title: str | None, form: Form) -> tuple[Workload, str]:
+    """A small document with comments on each part, which only Markdown has."""
+    document = retitled(starter(), title) if title else starter()
+    workload = read_text(document, "md").workload
+    return workload, document if form == "md" else document_text(workload, form)
+
+
+def _base_workload(origin: str | None, title: str | None, path: Path) -> Workload:
+    """The workload that entities and patterns are added to: that of a document, or an empty one."""
+    if origin is None:
+        return Workload(title=title or _title_of_folder(path))
+    document = read_document(origin)
+    if document.unusable:
+        raise InputError(document.source())
+    return replace(document.workload, title=title or document.workload.title or _title_of_folder(path))
+
+
+def _title_of_folder(path: Path) -> str:
     """A title from the name of the folder."""
     name = path.resolve().parent.name.replace("-", " ").replace("_", " ").strip()
     return name[:1].upper() + name[1:] if name.replace(" ", "").isalnum() else "Application"

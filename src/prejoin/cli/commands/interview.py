@@ -38,7 +38,7 @@ def interview(path: Path, answers: str | None, as_json: bool) -> Outcome:
             return outcome_of(problem, session.result())
     from prejoin.cli.prompt.interview import talk
 
-    return _outcome(session, left=talk(session, prompt_on_stderr=as_json))
+    return _outcome(session, is_interrupted=talk(session, prompt_on_stderr=as_json))
 
 
 def _lines(name: str) -> Iterator[str]:
@@ -56,16 +56,16 @@ def _lines(name: str) -> Iterator[str]:
         raise _unread(name, f"cannot be read: {problem.strerror or problem}", "check the path") from None
 
 
-def _unread(name: str, what: str, fix: str) -> PipelineError:
+def _unread(name: str, problem: str, fix: str) -> PipelineError:
     subject = "standard input" if name == "-" else name
-    return PipelineError(codes.ANSWER, f"{subject} {what}", fix, name)
+    return PipelineError(codes.ANSWER, f"{subject} {problem}", fix, name)
 
 
 def _from_answers(session: InterviewSession, name: str) -> Outcome:
     """Takes answers until they end, or one cannot be used. An empty line takes the default."""
-    seen = False
+    has_answers = False
     for number, line in enumerate(_lines(name), 1):
-        seen = True
+        has_answers = True
         if line.startswith("#") or line.strip() == "?":
             continue
         question = session.question
@@ -79,11 +79,11 @@ def _from_answers(session: InterviewSession, name: str) -> Outcome:
         except Inexact as problem:
             message = f"{problem.message} (the question is: {question.text})"
             raise _wrong(name, number, line, message, problem.fix, problem.offset, problem.text) from None
-    if not seen:
+    if not has_answers:
         message = "there is no terminal to ask on, and no answers are given"
         fix = "run it in a terminal, pipe answers in, or give `--answers FILE`: one answer per line"
         raise InvalidArgumentError(codes.MISUSED, message, fix)
-    return _outcome(session, left=session.question is not None)
+    return _outcome(session, is_interrupted=session.question is not None)
 
 
 def _wrong(name: str, number: int, line: str, message: str, fix: str, offset: int = 0, text: str = "") -> PipelineError:
@@ -91,16 +91,16 @@ def _wrong(name: str, number: int, line: str, message: str, fix: str, offset: in
     return PipelineError(codes.ANSWER, message, fix, name, span, "\n" * (number - 1) + line)
 
 
-def _outcome(session: InterviewSession, left: bool) -> Outcome:
+def _outcome(session: InterviewSession, is_interrupted: bool) -> Outcome:
     path = session.path
     notes = ["nothing was answered, and nothing was written"]
     if session.text is not None:
         notes = [f"{path} has {contents(session.workload)}."]
     if session.aside:
         notes.append(f"Some text could not be carried over: the old text is in {session.aside}.")
-    if left and (question := session.question):
+    if is_interrupted and (question := session.question):
         notes.append(f"The next question is: {question.text} Continue with `prejoin interview {path}`.")
-    elif not left:
-        found = tally(session.source().diagnostics) or "no messages"
-        notes.append(f"`prejoin check {path}` has {found}.")
+    elif not is_interrupted:
+        summary = tally(session.source().diagnostics) or "no messages"
+        notes.append(f"`prejoin check {path}` has {summary}.")
     return Outcome(result=session.result(), notes=tuple(notes))

@@ -22,7 +22,7 @@ from prejoin.cli.commands.migrate_options import (
 from prejoin.cli.outcome import ExitStatus, Line, Outcome
 from prejoin.cli.progress import ProgressSteps
 from prejoin.cli.text.messages import safe
-from prejoin.cli.text.tables import titled
+from prejoin.cli.text.tables import table_with_titles
 from prejoin.migrate import codes
 from prejoin.migrate.load.export import export_items
 from prejoin.migrate.load.load import LoadResult, load_table
@@ -33,7 +33,7 @@ from prejoin.migrate.verify.verify import VerifyResult, verify_table
 from prejoin.pipeline.errors import Source
 from prejoin.pipeline.summary import duration, quantity
 
-_SHOWN = 20
+_DIFFERENCES_SHOWN = 20
 """Differences that are printed; `--format json` has a thousand."""
 _SAMPLE = 4_000
 """Characters of a row or an item that are printed. A large content has many more."""
@@ -57,16 +57,16 @@ migrate.help = "Move the rows of a relational database into the table: plan, loa
 @input_options
 @click.option("--rate", type=click.FloatRange(min=0, min_open=True), help="Write units a second (default: 4000).")
 @click.option("--samples", is_flag=True, help="Show a row of each entity beside the items that it becomes.")
-def plan(given: MigrationInput, rate: float | None, samples: bool, as_json: bool) -> Outcome:
+def plan(inputs: MigrationInput, rate: float | None, samples: bool, as_json: bool) -> Outcome:
     """Check the mapping, and show what a load reads and writes, how long it takes and what it costs."""
-    with given.open() as migration, ProgressSteps(silent=True) as progress:
-        found = plan_load(migration, rate=rate, progress=progress)
+    with inputs.open() as migration, ProgressSteps(silent=True) as progress:
+        load_plan = plan_load(migration, rate=rate, progress=progress)
         warnings = migration.warnings()
-    dead = [letter for one in found.entities for letter in one.dead]
+    dead = [letter for entity in load_plan.entities for letter in entity.dead]
     notes = [
-        f"{found.rows:,} rows, {found.units:,.0f} write units, ${found.dollars} on demand in us-east-1; "
-        f"{duration(found.seconds)} at {found.rate:,.0f} units a second",
-        f"{_bytes(found.bytes)} of items, ${found.storage_dollars} a month, without indexes",
+        f"{load_plan.rows:,} rows, {load_plan.units:,.0f} write units, ${load_plan.dollars} on demand in us-east-1; "
+        f"{duration(load_plan.seconds)} at {load_plan.rate:,.0f} units a second",
+        f"{_bytes(load_plan.bytes)} of items, ${load_plan.storage_dollars} a month, without indexes",
     ]
     if dead:
         notes.append(
@@ -74,35 +74,37 @@ def plan(given: MigrationInput, rate: float | None, samples: bool, as_json: bool
         )
     if not samples:
         notes.append("`prejoin migrate plan --samples` shows items beside the rows that they come from")
-    return Outcome(result=_plan_json(found), page=_plan_page(found, samples), sources=warnings, notes=tuple(notes))
+    return Outcome(
+        result=_plan_json(load_plan), page=_plan_page(load_plan, samples), sources=warnings, notes=tuple(notes)
+    )
 
 
-def _plan_page(found: LoadPlan, samples: bool) -> list[Line]:
+def _plan_page(load_plan: LoadPlan, samples: bool) -> list[Line]:
     header = ("Entity", "Table", "Rows", "Items a row", "Units a row", "Units")
     rows = [
         (
-            safe(one.entity),
-            safe(one.table),
-            f"{one.rows:,}",
-            f"{one.items_per_row:g}",
-            f"{one.units_per_row:.4g}",
-            f"{one.units:,.0f}",
+            safe(entity.entity),
+            safe(entity.table),
+            f"{entity.rows:,}",
+            f"{entity.items_per_row:g}",
+            f"{entity.units_per_row:.4g}",
+            f"{entity.units:,.0f}",
         )
-        for one in found.entities
+        for entity in load_plan.entities
     ]
-    lines: list[Line] = list(titled(header, rows, ("bold", "", "", "", "", "")))
+    lines: list[Line] = list(table_with_titles(header, rows, ("bold", "", "", "", "", "")))
     if samples:
-        for one in found.entities:
-            lines += ["", *_sample_lines(one)]
+        for entity in load_plan.entities:
+            lines += ["", *_sample_lines(entity)]
     return lines
 
 
-def _sample_lines(one: EntityPlan) -> list[Line]:
-    lines: list[Line] = [((f"{safe(one.entity)}", "bold"), " from ", safe(one.table))]
-    if one.row is None:
+def _sample_lines(entity: EntityPlan) -> list[Line]:
+    lines: list[Line] = [((f"{safe(entity.entity)}", "bold"), " from ", safe(entity.table))]
+    if entity.row is None:
         return [*lines, ("  no rows",)]
-    lines.append((("  row   ", "dim"), _sample(one.row)))
-    return lines + [(("  item  ", "dim"), _sample(item)) for item in one.items]
+    lines.append((("  row   ", "dim"), _sample(entity.row)))
+    return lines + [(("  item  ", "dim"), _sample(item)) for item in entity.items]
 
 
 def _sample(values: Mapping[str, Any]) -> str:
@@ -110,26 +112,29 @@ def _sample(values: Mapping[str, Any]) -> str:
     return safe(text if len(text) <= _SAMPLE else f"{text[:_SAMPLE]}… ({len(text):,} characters)")
 
 
-def _plan_json(found: LoadPlan) -> dict[str, Any]:
+def _plan_json(load_plan: LoadPlan) -> dict[str, Any]:
     return {
-        "rows": found.rows,
-        "units": found.units,
-        "dollars": str(found.dollars),
-        "seconds": found.seconds,
-        "rate": found.rate,
-        "bytes": found.bytes,
+        "rows": load_plan.rows,
+        "units": load_plan.units,
+        "dollars": str(load_plan.dollars),
+        "seconds": load_plan.seconds,
+        "rate": load_plan.rate,
+        "bytes": load_plan.bytes,
         "entities": [
             {
-                "entity": one.entity,
-                "table": one.table,
-                "rows": one.rows,
-                "items_per_row": one.items_per_row,
-                "units_per_row": one.units_per_row,
-                "row": one.row,
-                "items": list(one.items),
-                "dead": [{"key": list(map(str, d.key)), "code": d.code, "reason": d.reason} for d in one.dead],
+                "entity": entity.entity,
+                "table": entity.table,
+                "rows": entity.rows,
+                "items_per_row": entity.items_per_row,
+                "units_per_row": entity.units_per_row,
+                "row": entity.row,
+                "items": list(entity.items),
+                "dead": [
+                    {"key": list(map(str, letter.key)), "code": letter.code, "reason": letter.reason}
+                    for letter in entity.dead
+                ],
             }
-            for one in found.entities
+            for entity in load_plan.entities
         ],
     }
 
@@ -155,7 +160,7 @@ def _plan_json(found: LoadPlan) -> dict[str, Any]:
     "--force", is_flag=True, help="Load into a table that has items, and write over those with the same keys."
 )
 def load(
-    given: MigrationInput,
+    inputs: MigrationInput,
     target: Target,
     state: str,
     files: str | None,
@@ -176,16 +181,16 @@ def load(
     if files and target.has_place:
         raise click.UsageError("`--to-files` writes to no table: leave out `--db`, `--endpoint` and `--aws`")
     place = None if files else target.place
-    with given.open() as migration, ProgressSteps(silent=as_json) as progress:
-        exported: dict[str, Any] = {}
+    with inputs.open() as migration, ProgressSteps(silent=as_json) as progress:
+        exported_files: dict[str, Any] = {}
         notes = []
         if place is None:
-            written = export_items(
+            export = export_items(
                 migration, files or "", state=state, restart=restart, store=target.store, progress=progress
             )
-            result = written.loaded
-            exported = {"items": written.items, "files": list(written.files)}
-            notes.append(f"wrote {written.items:,} items to {quantity(len(written.files), 'file')} in {files}")
+            result = export.loaded
+            exported_files = {"items": export.items, "files": list(export.files)}
+            notes.append(f"wrote {export.items:,} items to {quantity(len(export.files), 'file')} in {files}")
         else:
             result = load_table(
                 migration,
@@ -203,27 +208,27 @@ def load(
                 progress=progress,
             )
         warnings = migration.warnings()
-    notes.insert(0, _loaded(result))
+    notes.insert(0, _load_text(result))
     if keep_changes:
         notes.append(
             "the streams keep changes for 24 hours: start `prejoin migrate follow` before they are lost"
             if migration.source.log == "dynamodb"
             else "the database keeps its changes until `prejoin migrate cutover` or `rollback`; do not abandon them"
         )
-    following = "follow" if keep_changes or outbox else "verify"
+    next_command = "follow" if keep_changes or outbox else "verify"
     notes.append(
-        f"next: `prejoin migrate {following}`, with the same place" if place else "next: import the files from S3"
+        f"next: `prejoin migrate {next_command}`, with the same place" if place else "next: import the files from S3"
     )
     sources = (*warnings, *dead_letters(result.dead, result.dead_file))
     status = ExitStatus.FAILED if result.dead else ExitStatus.FINE
-    return Outcome(status, _load_json(result) | exported, sources=sources, notes=tuple(notes))
+    return Outcome(status, _load_json(result) | exported_files, sources=sources, notes=tuple(notes))
 
 
-def _loaded(result: LoadResult) -> str:
+def _load_text(result: LoadResult) -> str:
     verb = "continued: " if result.resumed else ""
     speed = result.rows / result.seconds if result.seconds else 0
-    took = f"{duration(result.seconds)}, {speed:,.0f} a second, {result.units:,.0f} write units"
-    return f"{verb}{quantity(result.rows, 'row')} loaded in {took}"
+    figures = f"{duration(result.seconds)}, {speed:,.0f} a second, {result.units:,.0f} write units"
+    return f"{verb}{quantity(result.rows, 'row')} loaded in {figures}"
 
 
 def _load_json(result: LoadResult) -> dict[str, Any]:
@@ -234,7 +239,10 @@ def _load_json(result: LoadResult) -> dict[str, Any]:
         "dead_letters": result.dead_file or None,
         "units": result.units,
         "seconds": result.seconds,
-        "entities": [{"entity": e.entity, "rows": e.rows, "units": e.units, "done": e.done} for e in result.entities],
+        "entities": [
+            {"entity": entity.entity, "rows": entity.rows, "units": entity.units, "done": entity.done}
+            for entity in result.entities
+        ],
     }
 
 
@@ -247,7 +255,7 @@ def _load_json(result: LoadResult) -> dict[str, Any]:
 @state_option
 @click.option("--no-patterns", is_flag=True, help="Compare the data only, and run no access patterns.")
 def verify(
-    given: MigrationInput,
+    inputs: MigrationInput,
     target: Target,
     state: str,
     no_patterns: bool,
@@ -258,29 +266,36 @@ def verify(
     The exit status is 1 if there is a difference. Nothing is written on either side.
     """
     place = target.place
-    with given.open() as migration, ProgressSteps(silent=as_json) as progress:
+    with inputs.open() as migration, ProgressSteps(silent=as_json) as progress:
         result = verify_table(migration, place, table=target.table, patterns=not no_patterns, progress=progress)
     if Path(state).is_dir():
-        with LoadState(state, lock=False) as kept:
-            found = sum(result.counts.values())
-            kept.say(verified=f"{'equal' if result.equal else quantity(found, 'difference')}, {now_text()}")
+        with LoadState(state, lock=False) as load_state:
+            difference_count = sum(result.counts.values())
+            load_state.say(
+                verified=f"{'equal' if result.equal else quantity(difference_count, 'difference')}, {now_text()}"
+            )
     status = ExitStatus.FINE if result.equal else ExitStatus.FAILED
-    return Outcome(status, _verify_json(result), _verify_page(result), _different(result), _verify_notes(result))
+    return Outcome(
+        status, _verify_json(result), _verify_page(result), _difference_sources(result), _verify_notes(result)
+    )
 
 
 def _verify_page(result: VerifyResult) -> list[Line]:
     by_entity: dict[str, str] = {}
-    for (entity, kind), n in result.counts.items():
-        by_entity[entity] = f"{by_entity.get(entity, '')}, {n:,} {kind}".removeprefix(", ")
+    for (entity, kind), count in result.counts.items():
+        by_entity[entity] = f"{by_entity.get(entity, '')}, {count:,} {kind}".removeprefix(", ")
     header = ("Entity", "Rows", "Items", "Differences")
-    rows = [(safe(e.entity), f"{e.rows:,}", f"{e.items:,}", by_entity.pop(e.entity, "none")) for e in result.entities]
+    rows = [
+        (safe(entity.entity), f"{entity.rows:,}", f"{entity.items:,}", by_entity.pop(entity.entity, "none"))
+        for entity in result.entities
+    ]
     rows += [(safe(name) or "-", "", "", problems) for name, problems in by_entity.items()]
-    lines: list[Line] = list(titled(header, rows, ("bold", "", "", "")))
-    lines += [(safe(str(one)),) for one in result.differences[:_SHOWN]]
+    lines: list[Line] = list(table_with_titles(header, rows, ("bold", "", "", "")))
+    lines += [(safe(str(difference)),) for difference in result.differences[:_DIFFERENCES_SHOWN]]
     return lines
 
 
-def _different(result: VerifyResult) -> tuple[Source, ...]:
+def _difference_sources(result: VerifyResult) -> tuple[Source, ...]:
     if result.equal:
         return ()
     message = f"the table differs from the database: {quantity(sum(result.counts.values()), 'difference')}"
@@ -289,18 +304,19 @@ def _different(result: VerifyResult) -> tuple[Source, ...]:
 
 
 def _verify_notes(result: VerifyResult) -> tuple[str, ...]:
-    rows = sum(e.rows for e in result.entities)
+    rows = sum(entity.rows for entity in result.entities)
     notes = []
     if result.equal:
         notes.append(f"{rows:,} rows and their items are equal")
     if result.patterns:
-        run = [one for one in result.patterns if one.runs]
-        skipped = [one for one in result.patterns if one.skipped]
-        notes.append(f"{quantity(len(run), 'access pattern')} run on both sides, {sum(o.runs for o in run)} times")
-        if skipped:
-            names = ", ".join(f"{one.pattern} ({one.skipped})" for one in skipped[:5])
-            more = f", and {len(skipped) - 5} more" if len(skipped) > 5 else ""
-            notes.append(f"not compared: {names}{more}")
+        patterns_run = [pattern for pattern in result.patterns if pattern.runs]
+        skipped_patterns = [pattern for pattern in result.patterns if pattern.skipped]
+        runs = sum(pattern.runs for pattern in patterns_run)
+        notes.append(f"{quantity(len(patterns_run), 'access pattern')} run on both sides, {runs} times")
+        if skipped_patterns:
+            names = ", ".join(f"{pattern.pattern} ({pattern.skipped})" for pattern in skipped_patterns[:5])
+            rest_text = f", and {len(skipped_patterns) - 5} more" if len(skipped_patterns) > 5 else ""
+            notes.append(f"not compared: {names}{rest_text}")
     return tuple(notes)
 
 
@@ -308,10 +324,11 @@ def _verify_json(result: VerifyResult) -> dict[str, Any]:
     return {
         "equal": result.equal,
         "entities": [
-            {"entity": e.entity, "rows": e.rows, "items": e.items, "buckets": e.buckets} for e in result.entities
+            {"entity": entity.entity, "rows": entity.rows, "items": entity.items, "buckets": entity.buckets}
+            for entity in result.entities
         ],
-        "counts": [{"entity": e, "kind": k, "count": n} for (e, k), n in result.counts.items()],
-        "differences": [_difference_json(one) for one in result.differences],
+        "counts": [{"entity": entity, "kind": kind, "count": count} for (entity, kind), count in result.counts.items()],
+        "differences": [_difference_json(difference) for difference in result.differences],
         "patterns": [
             {"pattern": p.pattern, "runs": p.runs, "differences": len(p.differences), "skipped": p.skipped or None}
             for p in result.patterns
@@ -319,14 +336,14 @@ def _verify_json(result: VerifyResult) -> dict[str, Any]:
     }
 
 
-def _difference_json(one: ItemDifference) -> dict[str, Any]:
+def _difference_json(difference: ItemDifference) -> dict[str, Any]:
     return {
-        "kind": one.kind,
-        "entity": one.entity,
-        "key": one.key,
-        "attribute": one.attribute or None,
-        "expected": one.expected,
-        "found": one.found,
+        "kind": difference.kind,
+        "entity": difference.entity,
+        "key": difference.key,
+        "attribute": difference.attribute or None,
+        "expected": difference.expected,
+        "found": difference.found,
     }
 
 

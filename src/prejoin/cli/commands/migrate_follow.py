@@ -22,7 +22,7 @@ from prejoin.cli.commands.migrate_options import (
 from prejoin.cli.outcome import ExitStatus, Line, Outcome
 from prejoin.cli.progress import ProgressLine, ProgressSteps
 from prejoin.cli.text.messages import safe
-from prejoin.cli.text.tables import titled
+from prejoin.cli.text.tables import table_with_titles
 from prejoin.migrate import codes
 from prejoin.migrate.cutover import REPORT, cut_over
 from prejoin.migrate.follow.follow import FollowResult, follow_table
@@ -44,7 +44,7 @@ from prejoin.pipeline.summary import quantity
 @click.option("--once", is_flag=True, help="Look at the log once, and end.")
 @click.option("--rate", type=click.FloatRange(min=0, min_open=True), help="The most write units a second.")
 def follow(
-    given: MigrationInput,
+    inputs: MigrationInput,
     target: Target,
     state: str,
     until_caught_up: bool,
@@ -57,7 +57,7 @@ def follow(
     It can be interrupted and continued at any time. Transactions of the database are written as transactions.
     """
     place = target.place
-    with given.open() as migration, ProgressLine() as progress, _interruptible() as stop:
+    with inputs.open() as migration, ProgressLine() as progress, _interruptible() as stop:
         result = follow_table(
             migration,
             place,
@@ -70,38 +70,38 @@ def follow(
             progress=progress,
         )
     status = ExitStatus.FAILED if result.dead else ExitStatus.FINE
-    sources = (*dead_letters(result.dead, result.dead_file), *_split(result))
-    return Outcome(status, _follow_json(result), sources=sources, notes=(_followed(result),))
+    sources = (*dead_letters(result.dead, result.dead_file), *_split_sources(result))
+    return Outcome(status, _follow_json(result), sources=sources, notes=(_follow_text(result),))
 
 
 @contextmanager
 def _interruptible() -> Iterator[Callable[[], bool]]:
     """Lets the first Ctrl-C or SIGTERM end the follower after its round."""
-    stopped = False
+    is_stopped = False
 
     def stop(number: int, frame: object) -> None:
-        nonlocal stopped
-        stopped = True
+        nonlocal is_stopped
+        is_stopped = True
         signal.signal(number, before[number])
 
     before: dict[int, Any] = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     for number in before:
         signal.signal(number, stop)
     try:
-        yield lambda: stopped
+        yield lambda: is_stopped
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def _followed(result: FollowResult) -> str:
-    done = f"{quantity(result.transactions, 'transaction')} with {quantity(result.rows, 'row')} written"
-    left = f": {result.behind:,} bytes of the log are left" if result.behind else ""
-    where = "caught up" if result.caught_up else f"behind{left}"
-    return f"{done}; {where}"
+def _follow_text(result: FollowResult) -> str:
+    work = f"{quantity(result.transactions, 'transaction')} with {quantity(result.rows, 'row')} written"
+    rest_text = f": {result.behind:,} bytes of the log are left" if result.behind else ""
+    state = "caught up" if result.caught_up else f"behind{rest_text}"
+    return f"{work}; {state}"
 
 
-def _split(result: FollowResult) -> tuple[Source, ...]:
+def _split_sources(result: FollowResult) -> tuple[Source, ...]:
     if not result.split:
         return ()
     message = f"{quantity(result.split, 'group')} of rows that were changed together were written one after the other"
@@ -135,7 +135,7 @@ def _follow_json(result: FollowResult) -> dict[str, Any]:
     "--report", type=click.Path(dir_okay=False), default=REPORT, show_default=True, help="The report to write."
 )
 def cutover(
-    given: MigrationInput,
+    inputs: MigrationInput,
     target: Target,
     state: str,
     by: str,
@@ -148,11 +148,14 @@ def cutover(
     dead letters, or the database is still being changed.
     """
     place = target.place
-    with given.open() as migration, ProgressSteps(silent=as_json) as progress:
-        made = cut_over(migration, place, by=by, table=target.table, state=state, report=report, progress=progress)
-    result = msgspec.to_builtins(made.cutover) | {"digest": made.cutover.digest, "report": made.file}
+    with inputs.open() as migration, ProgressSteps(silent=as_json) as progress:
+        cutover_result = cut_over(
+            migration, place, by=by, table=target.table, state=state, report=report, progress=progress
+        )
+    result = msgspec.to_builtins(cutover_result.cutover)
+    result |= {"digest": cutover_result.cutover.digest, "report": cutover_result.file}
     notes = (
-        f"the migration is finished: {made.file}",
+        f"the migration is finished: {cutover_result.file}",
         "next: start the application with the table; then the checklist",
     )
     return Outcome(result=result, notes=notes)
@@ -165,7 +168,7 @@ def cutover(
 @click.option("--delete-items", is_flag=True, help="Also delete the items of all mapped entities from the table.")
 @click.option("--yes", is_flag=True, help="Do it. Without, it only says what it would remove.")
 def rollback(
-    given: MigrationInput,
+    inputs: MigrationInput,
     target: Target,
     state: str,
     delete_items: bool,
@@ -177,13 +180,13 @@ def rollback(
     The application goes on with the database. After the cut-over there is no way back without losing writes.
     """
     place = target.place if delete_items else None
-    with given.open() as migration, ProgressSteps(silent=as_json) as progress:
-        found = roll_back(migration, place, table=target.table, state=state, dry_run=not yes, progress=progress)
-    what = [*found.removed, f"the state in {state}", *([quantity(found.items, "item")] if delete_items else [])]
-    notes = [f"{'removed' if yes else 'would remove'}: {', '.join(what)}"]
+    with inputs.open() as migration, ProgressSteps(silent=as_json) as progress:
+        removal = roll_back(migration, place, table=target.table, state=state, dry_run=not yes, progress=progress)
+    items = [*removal.removed, f"the state in {state}", *([quantity(removal.items, "item")] if delete_items else [])]
+    notes = [f"{'removed' if yes else 'would remove'}: {', '.join(items)}"]
     if not yes:
         notes.append("nothing was removed: pass `--yes`")
-    result = {"removed": list(found.removed), "items": found.items, "done": yes}
+    result = {"removed": list(removal.removed), "items": removal.items, "done": yes}
     return Outcome(result=result, notes=tuple(notes))
 
 
@@ -196,16 +199,21 @@ def rollback(
 @state_option
 def status(document: str, mapping: str, state: str) -> Outcome:
     """Show where the migration stands in its eight steps, and what to do next."""
-    found = migration_status(document, mapping, state)
-    rows = [("done" if s.done else "open", s.name, s.command, safe(s.detail)) for s in found.steps]
-    lines: list[Line] = list(titled(("", "Step", "Command", ""), rows, ("", "bold", "", "dim")))
-    for (entity, code), n in found.dead.items():
-        lines.append((f"  {n:,} dead letters of {safe(entity)}: ", (code, "bold")))
+    migration = migration_status(document, mapping, state)
+    rows = [("done" if step.done else "open", step.name, step.command, safe(step.detail)) for step in migration.steps]
+    lines: list[Line] = list(table_with_titles(("", "Step", "Command", ""), rows, ("", "bold", "", "dim")))
+    for (entity, code), count in migration.dead.items():
+        lines.append((f"  {count:,} dead letters of {safe(entity)}: ", (code, "bold")))
     result = {
-        "steps": [{"name": s.name, "done": s.done, "detail": s.detail, "command": s.command} for s in found.steps],
-        "entities": [{"entity": e.entity, "rows": e.rows, "done": e.done} for e in found.entities],
-        "dead": [{"entity": e, "code": c, "count": n} for (e, c), n in found.dead.items()],
-        "next": found.following,
+        "steps": [
+            {"name": step.name, "done": step.done, "detail": step.detail, "command": step.command}
+            for step in migration.steps
+        ],
+        "entities": [
+            {"entity": entity.entity, "rows": entity.rows, "done": entity.done} for entity in migration.entities
+        ],
+        "dead": [{"entity": entity, "code": code, "count": count} for (entity, code), count in migration.dead.items()],
+        "next": migration.following,
     }
-    sources = (Source("", "", found.warnings),) if found.warnings else ()
-    return Outcome(result=result, page=lines, sources=sources, notes=(f"next: {found.following}",))
+    sources = (Source("", "", migration.warnings),) if migration.warnings else ()
+    return Outcome(result=result, page=lines, sources=sources, notes=(f"next: {migration.following}",))

@@ -64,22 +64,22 @@ class Target(TableTarget):
         return replace(super().place, store=self.store)
 
 
-def _gathered(name: str, kind: type[Any], *options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+def _options_of(name: str, kind: type[Any], *options: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
     """A decorator that declares options and passes them to the function as one argument, the fields of a dataclass."""
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def run(**arguments: Any) -> Any:
-            own = {field.name: arguments.pop(field.name) for field in fields(kind)}
-            return function(**{name: kind(**own)}, **arguments)
+            values = {field.name: arguments.pop(field.name) for field in fields(kind)}
+            return function(**{name: kind(**values)}, **arguments)
 
-        return functools.reduce(lambda declared, option: option(declared), reversed(options), run)
+        return functools.reduce(lambda decorated, option: option(decorated), reversed(options), run)
 
     return declare
 
 
-input_options = _gathered(
-    "given",
+input_options = _options_of(
+    "inputs",
     MigrationInput,
     click.option("--source", metavar="URL", help="The database; PREJOIN_SOURCE or that of the mapping by default."),
     click.option("--for", "document", type=click.Path(), default=DOCUMENT, help=f"The document (default: {DOCUMENT})."),
@@ -92,8 +92,8 @@ _TARGET = (
     click.option("--aws", is_flag=True, help="AWS itself."),
     click.option("--region", help="The AWS region, if not the one of the environment."),
 )
-table_options = _gathered("target", TableTarget, *_TARGET)
-target_options = _gathered(
+table_options = _options_of("target", TableTarget, *_TARGET)
+target_options = _options_of(
     "target",
     Target,
     *_TARGET,

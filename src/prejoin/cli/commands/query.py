@@ -57,18 +57,22 @@ def query(
     Without a place it runs on a new table in memory, with sample data, from which missing arguments are taken. Values
     are written as text or as JSON; a list as JSON, or as the same NAME several times.
     """
-    if sum(map(bool, (db, endpoint, aws))) > 1:
-        raise click.UsageError("a table is in one place: give one of `--db`, `--endpoint` and `--aws`")
-    found = query_design(load(file_or_default(document)))
+    place = _place(db, endpoint, aws, region)
+    design = query_design(load(file_or_default(document)))
     if pattern is None:
-        return replace(_listed(found), sources=(found.source,))
-    place = TablePlace(db, endpoint, region) if db or endpoint or aws else None
+        return replace(_pattern_list(design), sources=(design.source,))
     options = [*(["limit=" + str(limit)] if limit else []), *([f"after={after}"] if after else [])]
-    given = _given((*arguments, *options), found.method(pattern))
-    places = {"--for": document, "--table": table, "--db": db, "--endpoint": endpoint, "--region": region}
-    flags = [word for name, value in places.items() if value for word in (name, value)]
-    kept = [word for word in arguments if not word.lower().startswith("after=")]
-    typed = [*kept, *flags, *(["--aws"] if aws else []), *(["--limit", str(limit)] if limit else [])]
+    texts = _argument_texts((*arguments, *options), design.method(pattern))
+    # The words of the command line after the pattern, for messages with a command to copy; without the cursor.
+    repeated_words = [word for word in arguments if not word.lower().startswith("after=")]
+    values = {"--for": document, "--table": table, "--db": db, "--endpoint": endpoint, "--region": region}
+    for option, value in values.items():
+        if value:
+            repeated_words += [option, value]
+    if aws:
+        repeated_words.append("--aws")
+    if limit:
+        repeated_words += ["--limit", str(limit)]
 
     def confirm(pattern: Pattern) -> bool:
         if yes:
@@ -76,45 +80,56 @@ def query(
         return not as_json and has_terminal() and ask(f"{pattern.id} changes data in {place}. Run it?")
 
     try:
-        result = run_pattern(found, pattern, given, place=place, table=table, confirm=confirm)
+        result = run_pattern(design, pattern, texts, place=place, table=table, confirm=confirm)
     except MissingArgumentsError as problem:
         samples = [f"{name}={sample}" for name, sample in problem.samples.items()]
-        words = " ".join([*([shlex.join(typed)] if typed else []), *samples])
+        words = " ".join([*map(shlex.quote, repeated_words), *samples])
         fix = f"write `prejoin query {problem.pattern} {words}`"
         raise InvalidArgumentError(codes.MISUSED, problem.message, fix) from None
-    return replace(_outcome(result, typed), sources=(found.source,))
+    return replace(_outcome(result, repeated_words), sources=(design.source,))
 
 
-def _given(words: Sequence[str], method: Method) -> dict[str, list[str]]:
+def _place(db: str | None, endpoint: str | None, aws: bool, region: str | None) -> TablePlace | None:
+    """The place of the table; None for a new one in memory."""
+    if sum(map(bool, (db, endpoint, aws))) > 1:
+        raise click.UsageError("a table is in one place: give one of `--db`, `--endpoint` and `--aws`")
+    return TablePlace(db, endpoint, region) if db or endpoint or aws else None
+
+
+def _argument_texts(words: Sequence[str], method: Method) -> dict[str, list[str]]:
     """The texts for each argument; of a list, several."""
-    found: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
             takes = f"{method.pattern.id} takes {', '.join(param.name for param in method.params) or 'nothing'}"
             raise InvalidArgumentError(codes.MISUSED, f"`{word}` is not NAME=VALUE", takes)
-        found.setdefault(name, []).append(value)
-    return found
+        texts.setdefault(name, []).append(value)
+    return texts
 
 
-def _listed(found: QueryDesign) -> Outcome:
+def _pattern_list(design: QueryDesign) -> Outcome:
     """The patterns, with their arguments."""
-    methods = found.methods
-    rows = [(id_, safe(method.pattern.description or id_), _takes(method)) for id_, method in methods.items()]
+    methods = design.methods
+    rows = [
+        (pattern_id, safe(method.pattern.description or pattern_id), _takes(method))
+        for pattern_id, method in methods.items()
+    ]
     patterns = [
         {
             "id": id_,
             "description": method.pattern.description,
             "method": method.name,
             "takes": [
-                {"name": one.name, "type": one.annotation, "optional": bool(one.default)} for one in method.params
+                {"name": param.name, "type": param.annotation, "optional": bool(param.default)}
+                for param in method.params
             ],
         }
         for id_, method in methods.items()
     ]
     first = next(iter(methods), "AP-001")
     note = f"`prejoin query {first}` runs the first; missing arguments are taken from sample data"
-    result = {"document": found.document.file, "patterns": patterns}
+    result = {"document": design.document.file, "patterns": patterns}
     return Outcome(result=result, page=columns(rows, ("bold", "", "dim")), notes=(note,))
 
 
@@ -122,7 +137,7 @@ def _takes(method: Method) -> str:
     return " ".join(f"[{param.name}]" if param.default else param.name for param in method.params)
 
 
-def _outcome(result: QueryResult, typed: Sequence[str]) -> Outcome:
+def _outcome(result: QueryResult, repeated_words: Sequence[str]) -> Outcome:
     """The outcome. `typed` are the words of the command line after the pattern, for a note that repeats them."""
     data = {
         "pattern": result.pattern.id,
@@ -132,13 +147,14 @@ def _outcome(result: QueryResult, typed: Sequence[str]) -> Outcome:
         "items": list(result.items),
         "cursor": result.cursor,
         "calls": [
-            {"operation": c.operation, "index": c.index or None, "key": c.key, "units": c.units} for c in result.calls
+            {"operation": call.operation, "index": call.index or None, "key": call.key, "units": call.units}
+            for call in result.calls
         ],
         "units": result.units,
     }
     notes = []
     if result.cursor:
-        added = [f"{name}={plain(value)}" for name, value in result.arguments.items() if name in result.made_up]
-        again = shlex.join([result.pattern.id, *added, *typed, "--after", result.cursor])
-        notes.append(f"there are more items: `prejoin query {again}`")
+        samples = [f"{name}={plain(value)}" for name, value in result.arguments.items() if name in result.made_up]
+        words = shlex.join([result.pattern.id, *samples, *repeated_words, "--after", result.cursor])
+        notes.append(f"there are more items: `prejoin query {words}`")
     return Outcome(ExitStatus.FINE, data, list(query_page(result, width_of(sys.stdout))), notes=tuple(notes))

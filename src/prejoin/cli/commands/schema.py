@@ -18,21 +18,21 @@ def schema(of: str) -> Outcome:
     """Print a JSON Schema: of the `workload` (the document in YAML or JSON), or of the `envelope` (the output with
     `--format json`)."""
     if of == "envelope":
-        found = envelope_schema()
+        definition = envelope_schema()
     else:
         from prejoin.workload.files import json_schema
 
-        found = json_schema()
-    return Outcome(result=found, page=msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        definition = json_schema()
+    return Outcome(result=definition, page=msgspec.json.format(msgspec.json.encode(definition), indent=2).decode())
 
 
 def envelope_schema() -> dict[str, Any]:
     """The JSON Schema of the envelope. `$defs` has the answers of `design --why` and the like, too."""
-    (found, _), parts = msgspec.json.schema_components([Envelope, DesignAnswers], ref_template="#/$defs/{name}")
+    (envelope, _), parts = msgspec.json.schema_components([Envelope, DesignAnswers], ref_template="#/$defs/{name}")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "urn:prejoin:envelope:1",
         "title": "prejoin envelope",
-        **found,
+        **envelope,
         "$defs": parts,
     }

@@ -83,14 +83,7 @@ def serve(
 
     Only this machine can reach it, unless --host is given.
     """
-    if db is not None and db in ("", ":memory:"):
-        raise click.UsageError("`--db` takes a file; without it, tables are in memory")
-    if durability and not db:
-        raise click.UsageError("`--durability` is about a file: give one with `--db`")
-    if snapshot is not None and db is not None:
-        raise click.UsageError("`--snapshot` is for tables in memory; to go on in a file, copy it for `--db`")
-    if regions and db:
-        raise click.UsageError("`--regions` is for tables in memory: leave out `--db`")
+    _require_fitting_place(db, durability, snapshot, regions)
     if bool(access_key) != bool(secret_key):
         raise click.UsageError("Signatures need a pair: `--access-key`, and `--secret-key` or PREJOIN_SECRET_KEY")
     keys = KeyPair(access_key, secret_key) if access_key and secret_key else None
@@ -105,12 +98,26 @@ def serve(
     with make() as engine:
         if snapshot is not None:
             _restore(engine, snapshot)
-        apart = Regions(engine, make=make) if regions else None
-        server = Server(engine, host=host, port=port, keys=keys, policy=policy, in_memory=db is None, regions=apart)
+        separate_regions = Regions(engine, make=make) if regions else None
+        server = Server(
+            engine, host=host, port=port, keys=keys, policy=policy, in_memory=db is None, regions=separate_regions
+        )
         url = _listen(server, host, port)
         server.run(lambda url: _tell(url, host, db, keys))
     say("stopped" if db is None else f"stopped; the tables are in {db}")
     return Outcome(result={"url": url, "db": db})
+
+
+def _require_fitting_place(db: str | None, durability: str | None, snapshot: str | None, regions: bool) -> None:
+    """Refuses options for tables in a file without one, and those for tables in memory with a file."""
+    if db is not None and db in ("", ":memory:"):
+        raise click.UsageError("`--db` takes a file; without it, tables are in memory")
+    if durability and not db:
+        raise click.UsageError("`--durability` is about a file: give one with `--db`")
+    if snapshot is not None and db is not None:
+        raise click.UsageError("`--snapshot` is for tables in memory; to go on in a file, copy it for `--db`")
+    if regions and db:
+        raise click.UsageError("`--regions` is for tables in memory: leave out `--db`")
 
 
 def _conditions(weather: str | None) -> list[Conditions]:
@@ -181,8 +188,10 @@ def _tell(url: str, host: str, db: str | None, keys: KeyPair | None) -> None:
         ("  aws dynamodb list-tables",),
     ]
     if not is_loopback(host):
-        who = "anyone who has the secret key and" if keys else "anyone who"
-        exposed = f"{host} is not loopback: {who} can reach this port can read and change all tables, over plain HTTP"
+        readers = "anyone who has the secret key and" if keys else "anyone who"
+        warning = (
+            f"{host} is not loopback: {readers} can reach this port can read and change all tables, over plain HTTP"
+        )
         fix = "" if keys else "; `--access-key` requires signatures"
-        lines += [(), (("exposed: ", "bold yellow"), exposed + fix)]
+        lines += [(), (("exposed: ", "bold yellow"), warning + fix)]
     show(lines, sys.stderr)

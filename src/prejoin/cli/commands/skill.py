@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -56,70 +56,73 @@ def skill(action: str, names: tuple[str, ...], to: Path | None, yes: bool) -> Ou
     .claude/skills if the project has a .claude folder, or .agents/skills. Without a NAME, all skills are taken. An
     existing file that differs is shown as a diff and is not overwritten without --yes.
     """
-    chosen = _chosen(names)
+    selected_skills = _select_skills(names)
     if action == "install":
         # A folder that the user names may be a link; in the folders of the project, no link is followed.
-        return _install(chosen, to or _folder(), yes, base=to or Path())
+        return _install(selected_skills, to or _folder(), yes, base=to or Path())
     if to or yes:
         raise click.UsageError("`--to` and `--yes` are for `prejoin skill install`")
     if action == "show":
-        page = "\n".join(one.text for one in chosen)
-        return Outcome(result={"skills": [{"name": s.name, "text": s.text} for s in chosen]}, page=page)
-    width = max(len(one.name) for one in chosen)
-    lines: list[Line] = [[(one.name.ljust(width), "bold"), f"  {one.description}"] for one in chosen]
-    return Outcome(result={"skills": [{"name": s.name, "description": s.description} for s in chosen]}, page=lines)
+        data = [{"name": item.name, "text": item.text} for item in selected_skills]
+        return Outcome(result={"skills": data}, page="\n".join(item.text for item in selected_skills))
+    width = max(len(item.name) for item in selected_skills)
+    lines: list[Line] = [[(item.name.ljust(width), "bold"), f"  {item.description}"] for item in selected_skills]
+    data = [{"name": item.name, "description": item.description} for item in selected_skills]
+    return Outcome(result={"skills": data}, page=lines)
 
 
-def _chosen(names: Sequence[str]) -> tuple[Skill, ...]:
-    known = {one.name: one for one in skills()}
-    wrong = next((name for name in names if name not in known), None)
+def _select_skills(names: Sequence[str]) -> tuple[Skill, ...]:
+    """The skills of these names; all without names."""
+    by_name = {item.name: item for item in skills()}
+    wrong = next((name for name in names if name not in by_name), None)
     if wrong is not None:
-        raise click.UsageError(f"there is no skill `{wrong}`; there are {', '.join(known)}")
-    return tuple(known[name] for name in dict.fromkeys(names)) or tuple(known.values())
+        raise click.UsageError(f"there is no skill `{wrong}`; there are {', '.join(by_name)}")
+    return tuple(by_name[name] for name in dict.fromkeys(names)) or tuple(by_name.values())
 
 
 def _folder() -> Path:
     return Path(".claude/skills") if Path(".claude").is_dir() else Path(".agents/skills")
 
 
-def _install(chosen: Sequence[Skill], folder: Path, yes: bool, base: Path) -> Outcome:
-    outputs = {one: (folder / one.place).relative_to(base) for one in chosen}
+def _install(selected_skills: Sequence[Skill], folder: Path, yes: bool, base: Path) -> Outcome:
+    outputs = {item: (folder / item.place).relative_to(base) for item in selected_skills}
     check_outputs(base, outputs.values())
-    found = {one: _there(folder / one.place) for one in chosen}
-    changed = [one for one, text in found.items() if text is not None and text != one.text]
-    if changed and not yes:
-        # All or nothing: skills of two versions side by side would contradict each other.
-        paths = ", ".join(str(folder / one.place) for one in changed)
-        message = (
-            f"{paths} {'exists' if len(changed) == 1 else 'exist'} and {'differs' if len(changed) == 1 else 'differ'}"
-        )
-        diff = "".join(_diff(folder / one.place, found[one] or "", one.text) for one in changed)
-        fix = "look at the differences, then pass `--yes` to overwrite, or another folder with `--to`"
-        raise RefusedError(codes.WOULD_OVERWRITE, f"{message}:\n{diff.rstrip()}", fix, str(folder))
-    written = [one for one, text in found.items() if text != one.text]
-    if written:
-        try:
-            base.mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            message = f"{base} cannot be created: {problem.strerror or problem}"
-            fix = "check the path and its permissions"
-            raise PipelineError(codes.CANNOT_WRITE, message, fix, str(base)) from None
-    for one in written:
-        write_file(base, outputs[one], one.text)
-    kept = [one for one in chosen if one not in written]
-    notes = [
-        *(f"wrote {folder / one.place}" for one in written),
-        *(f"{folder / one.place} is up to date" for one in kept),
-    ]
-    result = {
-        "folder": str(folder),
-        "written": [str(folder / one.place) for one in written],
-        "unchanged": [str(folder / one.place) for one in kept],
-    }
+    texts = {item: _text_of(folder / item.place) for item in selected_skills}
+    if not yes:
+        _refuse_to_overwrite(texts, folder)
+    skills_to_write = [item for item, text in texts.items() if text != item.text]
+    if skills_to_write:
+        _make_folder(base)
+    for item in skills_to_write:
+        write_file(base, outputs[item], item.text)
+    files = [str(folder / item.place) for item in skills_to_write]
+    unchanged_files = [str(folder / item.place) for item in selected_skills if item not in skills_to_write]
+    notes = [*(f"wrote {file}" for file in files), *(f"{file} is up to date" for file in unchanged_files)]
+    result = {"folder": str(folder), "written": files, "unchanged": unchanged_files}
     return Outcome(result=result, notes=tuple(notes))
 
 
-def _there(path: Path) -> str | None:
+def _refuse_to_overwrite(texts: Mapping[Skill, str | None], folder: Path) -> None:
+    """Refuses all if one file differs: skills of two versions side by side would contradict each other."""
+    conflicts = {item: text for item, text in texts.items() if text is not None and text != item.text}
+    if not conflicts:
+        return
+    paths = ", ".join(str(folder / item.place) for item in conflicts)
+    verbs = "exists and differs" if len(conflicts) == 1 else "exist and differ"
+    diff = "".join(_diff(folder / item.place, text, item.text) for item, text in conflicts.items())
+    fix = "look at the differences, then pass `--yes` to overwrite, or another folder with `--to`"
+    raise RefusedError(codes.WOULD_OVERWRITE, f"{paths} {verbs}:\n{diff.rstrip()}", fix, str(folder))
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        message = f"{folder} cannot be created: {problem.strerror or problem}"
+        raise PipelineError(codes.CANNOT_WRITE, message, "check the path and its permissions", str(folder)) from None
+
+
+def _text_of(path: Path) -> str | None:
     """The text of a file; None if there is none."""
     try:
         return path.read_bytes().decode("utf-8", "replace")

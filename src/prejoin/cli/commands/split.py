@@ -11,10 +11,10 @@ from prejoin.cli.documents import file_or_default, load
 from prejoin.cli.outcome import Line, Outcome
 from prejoin.cli.progress import ProgressLine
 from prejoin.cli.text.design_json import tables_json
-from prejoin.cli.text.messages import coded
-from prejoin.cli.text.tables import Row, titled
-from prejoin.design.explain.phrases import listed, money
-from prejoin.design.tables.comparison import TableComparison, TablePrice
+from prejoin.cli.text.messages import with_code_style
+from prejoin.cli.text.tables import Row, table_with_titles
+from prejoin.design.phrases import listed, money
+from prejoin.design.whatif.comparison import TableComparison, TablePrice
 from prejoin.pipeline.design.split import split_document, write_split
 
 
@@ -36,24 +36,26 @@ def split(document: str | None, sentences: tuple[str, ...], output: Path | None,
     read = load(file_or_default(document))
     read.require_no_errors("the document has errors; nothing was split")
     with ProgressLine() as progress:
-        found = split_document(read, sentences, progress=progress)
-    files = write_split(found, output, force=force) if output else ()
-    result = {"document": read.file, **tables_json(found), "files": [str(path) for path in files]}
-    return Outcome(result=result, page=_page(found), notes=tuple(f"wrote {path}" for path in files))
+        comparison = split_document(read, sentences, progress=progress)
+    files = write_split(comparison, output, force=force) if output else ()
+    result = {"document": read.file, **tables_json(comparison), "files": [str(path) for path in files]}
+    return Outcome(result=result, page=_page(comparison), notes=tuple(f"wrote {path}" for path in files))
 
 
-def _page(found: TableComparison) -> list[Line]:
-    rows: list[Row] = [("one table", "", "", *_figures(found.one))]
+def _page(comparison: TableComparison) -> list[Line]:
+    rows: list[Row] = [("one table", "", "", *_figures(comparison.one))]
     rows += [
         (part.name, listed(part.entities), listed(part.needs), *_figures(table))
-        for part, table in zip(found.split.parts, found.several, strict=True)
+        for part, table in zip(comparison.split.parts, comparison.several, strict=True)
     ]
     header: Row = ("Table", "Entities", "Needs its own", "GSIs", "Copies", "A month", "Not served")
-    lines = [*titled(header, rows, ("bold", "", "cyan", "", "", "green", "red")), ()]
-    crossings: list[Row] = [(one.pattern, one.loss, listed(one.entities)) for one in found.split.crossings]
+    lines = [*table_with_titles(header, rows, ("bold", "", "cyan", "", "", "green", "red")), ()]
+    crossings: list[Row] = [
+        (crossing.pattern, crossing.loss, listed(crossing.entities)) for crossing in comparison.split.crossings
+    ]
     if crossings:
-        lines += [*titled(("Over several tables", "Loses one", "Entities"), crossings, ("bold", "", "")), ()]
-    return [*lines, *(coded(sentence) for sentence in found.text)]
+        lines += [*table_with_titles(("Over several tables", "Loses one", "Entities"), crossings, ("bold", "", "")), ()]
+    return [*lines, *(with_code_style(sentence) for sentence in comparison.text)]
 
 
 def _figures(table: TablePrice) -> tuple[str, str, str, str]:

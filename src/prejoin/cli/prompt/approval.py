@@ -12,10 +12,10 @@ from prejoin.cli.output import say, show, width_of
 from prejoin.cli.progress import ProgressLine
 from prejoin.cli.prompt.line import read_line
 from prejoin.cli.text.design import besides_page, conflict_lines, design_page
-from prejoin.cli.text.messages import coded, messages, safe
+from prejoin.cli.text.messages import messages, safe, with_code_style
 from prejoin.design.explain import topics
-from prejoin.design.explain.phrases import money
 from prejoin.design.explain.text import block_lines, sections
+from prejoin.design.phrases import money
 from prejoin.pipeline.design.decisions import read_decision
 from prejoin.pipeline.design.design_document import changes
 from prejoin.pipeline.design.design_table import (
@@ -68,24 +68,24 @@ class Approval:
             except EOFError:
                 say()
                 return False
-            verb, _, rest = text.strip().partition(" ")
-            verb, rest = verb.lower().rstrip("?") or "help", rest.strip()
+            verb, _, argument = text.strip().partition(" ")
+            verb, argument = verb.lower().rstrip("?") or "help", argument.strip()
             if verb in ("y", "yes"):
                 return True
-            if verb in ("n", "no", "q", "quit") and not rest:
+            if verb in ("n", "no", "q", "quit") and not argument:
                 return False
-            self._do(verb, rest, text.strip())
+            self._do(verb, argument, text.strip())
 
-    def _do(self, verb: str, rest: str, text: str) -> None:
+    def _do(self, verb: str, argument: str, text: str) -> None:
         match verb:
             case "why":
-                self._why(rest)
+                self._why(argument)
             case "pin":
-                self._pin(rest)
+                self._pin(argument)
             case "forbid":
-                self._pin(f"no {rest.removeprefix('any ').removeprefix('a ')}")
+                self._pin(f"no {argument.removeprefix('any ').removeprefix('a ')}")
             case "drop":
-                self._drop(rest)
+                self._drop(argument)
             case "alternatives":
                 self._alternatives()
             case "undo":
@@ -97,9 +97,13 @@ class Approval:
             case _ if read_pin(text):
                 self._pin(text)
             case _:
-                meant = suggest(verb, _VERBS)
-                say(*coded(f"`{safe(text)}` is not understood. " + (f"Did you mean `{meant}`? " if meant else "")))
-                say(*coded("`help` lists the commands."))
+                suggestion = suggest(verb, _VERBS)
+                say(
+                    *with_code_style(
+                        f"`{safe(text)}` is not understood. " + (f"Did you mean `{suggestion}`? " if suggestion else "")
+                    )
+                )
+                say(*with_code_style("`help` lists the commands."))
 
     def _show(self) -> None:
         show(design_page(self.result, self.output))
@@ -112,10 +116,16 @@ class Approval:
         width = min(shutil.get_terminal_size().columns, 100)
         if not topic:
             for title, blocks in sections(explanation):
-                show([((title, "bold"),), *(coded(line) for b in blocks for line in block_lines(b, width)), ()])
+                show(
+                    [
+                        ((title, "bold"),),
+                        *(with_code_style(line) for block in blocks for line in block_lines(block, width)),
+                        (),
+                    ]
+                )
             return
         try:
-            show([coded(line) for line in why(self.result, topic, width)])
+            show([with_code_style(line) for line in why(self.result, topic, width)])
         except InvalidArgumentError as problem:
             _say_problem(problem)
 
@@ -124,27 +134,32 @@ class Approval:
         try:
             pin = read_decision(text, request.workload)
         except Inexact as problem:
-            say(("This is not a decision: ", "bold red"), *coded(safe(problem.message)))
-            say("  ", *coded(f"fix: {problem.fix}"))
+            say(("This is not a decision: ", "bold red"), *with_code_style(safe(problem.message)))
+            say("  ", *with_code_style(f"fix: {problem.fix}"))
             return
         if self._again(replace(request, pins=(*request.pins, pin))):
-            say(*coded(f"Decided: {write_pin(pin)}. `undo` removes it."))
+            say(*with_code_style(f"Decided: {write_pin(pin)}. `undo` removes it."))
 
     def _again(self, request: DesignRequest) -> bool:
         """Designs again and shows the differences. A contradiction changes nothing."""
         try:
             with ProgressLine() as progress:
-                found = solve_request(request, progress)
+                new_result = solve_request(request, progress)
         except ContradictionError as problem:
             say(("This contradicts other statements, so nothing has changed.", "bold red"))
-            alone = [one for statements in problem.conflicts for one in statements if len(statements) == 1]
+            contradictions = [
+                statement for statements in problem.conflicts for statement in statements if len(statements) == 1
+            ]
             show(
-                [*conflict_lines(problem.conflicts), *(("  ", *coded(f"On its own: {one}")) for one in alone)],
+                [
+                    *conflict_lines(problem.conflicts),
+                    *(("  ", *with_code_style(f"On its own: {statement}")) for statement in contradictions),
+                ],
                 sys.stderr,
             )
             return False
         self.earlier.append(self.result)
-        self.result, before = found, self.result
+        self.result, before = new_result, self.result
         self._differs(before)
         return True
 
@@ -157,28 +172,36 @@ class Approval:
 
     def _differs(self, before: DesignResult) -> None:
         now = self.result
-        found: list[Line] = [("  ", *coded(text)) for text in changes(before.design, now.design)]
-        if not found:
+        lines: list[Line] = [("  ", *with_code_style(text)) for text in changes(before.design, now.design)]
+        if not lines:
             show([("The keys stay the same.",)])
             return
-        more = float(now.bill.total) - float(before.bill.total)
-        paid = f", {money(abs(more))} a month {'more' if more > 0 else 'less'}" if round(more, 2) else ""
-        lost = [o.pattern for o in now.unserved if o.pattern not in {u.pattern for u in before.unserved}]
-        missing = f"; no longer served: {', '.join(lost)}" if lost else ""
-        show([(("Changes", "bold"), f"{paid}{missing}:"), *found])
-        source, known = now.source(hints=False), {d.message for d in before.diagnostics}
-        new = replace(source, diagnostics=tuple(d for d in source.diagnostics if d.message not in known))
+        difference = float(now.bill.total) - float(before.bill.total)
+        price = (
+            f", {money(abs(difference))} a month {'more' if difference > 0 else 'less'}" if round(difference, 2) else ""
+        )
+        already_unserved = {operation.pattern for operation in before.unserved}
+        unserved = [operation.pattern for operation in now.unserved if operation.pattern not in already_unserved]
+        missing = f"; no longer served: {', '.join(unserved)}" if unserved else ""
+        show([(("Changes", "bold"), f"{price}{missing}:"), *lines])
+        source, known_messages = now.source(hints=False), {diagnostic.message for diagnostic in before.diagnostics}
+        new = replace(
+            source,
+            diagnostics=tuple(
+                diagnostic for diagnostic in source.diagnostics if diagnostic.message not in known_messages
+            ),
+        )
         show(messages((new,), width_of(sys.stderr)), sys.stderr)
 
     def _drop(self, pattern: str) -> None:
         try:
             with ProgressLine() as progress:
                 progress.begin(f"designing without {pattern}")
-                found = without(self.result, pattern)
+                omission = without(self.result, pattern)
         except InvalidArgumentError as problem:
             _say_problem(problem)
             return
-        show([(*coded(f"{found.text}."),)])
+        show([(*with_code_style(f"{omission.text}."),)])
 
     def _alternatives(self) -> None:
         with ProgressLine() as progress:
@@ -189,21 +212,21 @@ class Approval:
 
 def alternative_lines(result: DesignResult) -> list[Line]:
     """Other designs, each with its subject."""
-    found = alternatives_of(result.explanation)
-    if not found:
+    alternatives = alternatives_of(result.explanation)
+    if not alternatives:
         return [("There is no alternative that is better in some respect.",)]
-    return [((f"{about}: ", "bold"), *coded(f"{one.text}.")) for about, one in found]
+    return [((f"{about}: ", "bold"), *with_code_style(f"{alternative.text}.")) for about, alternative in alternatives]
 
 
 def _say_problem(problem: InvalidArgumentError) -> None:
-    for d in problem.diagnostics:
-        say(*coded(safe(f"{d.message[:1].upper()}{d.message[1:]}: {d.fix}")))
+    for diagnostic in problem.diagnostics:
+        say(*with_code_style(safe(f"{diagnostic.message[:1].upper()}{diagnostic.message[1:]}: {diagnostic.fix}")))
 
 
 def _help() -> None:
-    width = max(len(what) for what, _ in _HELP) + 2
-    for what, text in _HELP:
-        say("  ", (what.ljust(width), "bold"), *coded(text))
+    width = max(len(command) for command, _ in _HELP) + 2
+    for command, text in _HELP:
+        say("  ", (command.ljust(width), "bold"), *with_code_style(text))
 
 
 def _choices(result: DesignResult) -> list[str]:

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from prejoin.cli.outcome import Line
 from prejoin.cli.output import say, show
 from prejoin.cli.prompt.line import read_line
-from prejoin.cli.text.messages import coded, safe
+from prejoin.cli.text.messages import safe, with_code_style
 from prejoin.pipeline.interview import InterviewSession
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.interview import Question
 
-_MOST = 12
+_LINES_SHOWN = 12
 """Lines of the document that are shown; more would push the question off the screen."""
 _COMMANDS = (
     "Enter takes the answer in brackets, `back` returns to the previous question, `done` ends a list, `drop` removes "
@@ -32,7 +32,7 @@ def talk(session: InterviewSession, prompt_on_stderr: bool) -> bool:
         return True
     except KeyboardInterrupt:  # every answer before it is saved
         say()
-        say(*coded(_farewell(session)))
+        say(*with_code_style(_farewell(session)))
         raise
 
 
@@ -53,13 +53,13 @@ def _converse(session: InterviewSession, prompt_on_stderr: bool) -> bool:
 
 def _take(session: InterviewSession, question: Question, text: str) -> None:
     if session.refresh():
-        say(*coded(f"{session.path} has changed meanwhile; continuing with the new contents."))
+        say(*with_code_style(f"{session.path} has changed meanwhile; continuing with the new contents."))
         if session.question != question:
             return
     try:
         session.give(text)
     except Inexact as problem:
-        say(("This answer cannot be used: ", "bold red"), *coded(safe(problem.message)))
+        say(("This answer cannot be used: ", "bold red"), *with_code_style(safe(problem.message)))
         _tell(f"fix: {problem.fix}")
 
 
@@ -70,35 +70,36 @@ def _farewell(session: InterviewSession) -> str:
 
 
 def _greet(session: InterviewSession) -> None:
-    w = session.workload
+    workload = session.workload
     if session.text is None:
-        say(*coded(f"Your answers are written to {session.path}, one by one."))
+        say(*with_code_style(f"Your answers are written to {session.path}, one by one."))
     else:
-        say((w.title or str(session.path), "bold"), f", from {session.path}:")
+        say((workload.title or str(session.path), "bold"), f", from {session.path}:")
         lines: list[Line] = [
-            (f"  {e.name}: ", ", ".join(a.name for a in e.attributes) or "nothing yet") for e in w.entities
+            (f"  {entity.name}: ", ", ".join(attribute.name for attribute in entity.attributes) or "nothing yet")
+            for entity in workload.entities
         ]
-        lines += [(f"  {p.id}  {p.description}",) for p in w.patterns]
+        lines += [(f"  {pattern.id}  {pattern.description}",) for pattern in workload.patterns]
         show(_few(lines), sys.stderr)
     _tell("`?` explains a question. " + _COMMANDS)
 
 
 def _few(lines: Sequence[Line]) -> list[Line]:
-    more = len(lines) - _MOST
-    return [*lines[:_MOST], (f"  … and {more} more",)] if more > 0 else list(lines)
+    more_lines = len(lines) - _LINES_SHOWN
+    return [*lines[:_LINES_SHOWN], (f"  … and {more_lines} more",)] if more_lines > 0 else list(lines)
 
 
 def _ask(question: Question) -> None:
     say()
-    known: list[Line] = [((f"  {safe(line)}", "dim"),) for line in question.known]
-    show(_few(known) if question.several else known, sys.stderr)
-    for at, line in enumerate(textwrap.wrap(safe(question.text), _width())):
-        say(*((piece, "bold") if at == 0 and isinstance(piece, str) else piece for piece in coded(line)))
+    known_lines: list[Line] = [((f"  {safe(line)}", "dim"),) for line in question.known]
+    show(_few(known_lines) if question.several else known_lines, sys.stderr)
+    for number, line in enumerate(textwrap.wrap(safe(question.text), _width())):
+        say(*((piece, "bold") if number == 0 and isinstance(piece, str) else piece for piece in with_code_style(line)))
 
 
 def _tell(text: str) -> None:
     for line in textwrap.wrap(text, _width() - 2, break_long_words=False):
-        say("  ", *coded(line))
+        say("  ", *with_code_style(line))
 
 
 def _width() -> int:

@@ -38,8 +38,8 @@ def _complete(choices: Sequence[str]) -> None:
         return
 
     def completer(text: str, state: int) -> str | None:
-        found = [c for c in choices if c.lower().startswith(text.lower())]
-        return found[state] if state < len(found) else None
+        matches = [choice for choice in choices if choice.lower().startswith(text.lower())]
+        return matches[state] if state < len(matches) else None
 
     readline.set_completer_delims(" \t\n,;()=")
     readline.set_completer(completer)

@@ -11,8 +11,8 @@ from msgspec import UNSET
 from prejoin.cli.text.design_answers import DesignAnswers, OtherDesign, Why, Without
 from prejoin.cli.text.frontier import choosable
 from prejoin.design.explain import Explanation
-from prejoin.design.frontier import FrontierPoint
-from prejoin.design.tables.comparison import TableComparison
+from prejoin.design.whatif.comparison import TableComparison
+from prejoin.design.whatif.frontier import FrontierPoint
 from prejoin.pipeline.design.design_table import ConflictSet, DesignResult, alternatives_of
 from prejoin.proof.result import PatternProof
 from prejoin.workload.grammar.statements import write_pin
@@ -46,7 +46,7 @@ def design_json(result: DesignResult) -> dict[str, Any]:
         },
         "proposal": msgspec.to_builtins(choosable(result, (result.proposal,))[0]) if result.proposal else None,
         "tables": tables_json(result.tables) if result.tables else None,
-        "exact": solution.exact and result.request.kept is None and not result.false_claims,
+        "exact": solution.exact and result.request.kept is None,
         "search": {"ended": solution.ended, "candidates": solution.chosen.candidates},
         "bound": {"complexity": float(solution.chosen.least)},
         "reproducible": not result.cut_short,
@@ -58,52 +58,53 @@ def design_json(result: DesignResult) -> dict[str, Any]:
             "storage": float(bill.kept),
             "provisioned": float(bill.provisioned),
             "patterns": [
-                {"pattern": one.pattern, "rate": one.rate, "read": one.units.read, "write": one.units.write,
-                 "dollars": float(one.dollars)}
-                for one in bill.patterns
+                {"pattern": pattern.pattern, "rate": pattern.rate, "read": pattern.units.read,
+                 "write": pattern.units.write, "dollars": float(pattern.dollars)}
+                for pattern in bill.patterns
             ],
             "background": [
-                {"kind": one.kind.value, "about": one.about, "text": one.text, "rate": one.rate,
-                 "read": one.units.read, "write": one.units.write, "dollars": float(one.dollars)}
-                for one in bill.background
+                {"kind": job.kind.value, "about": job.about, "text": job.text, "rate": job.rate,
+                 "read": job.units.read, "write": job.units.write, "dollars": float(job.dollars)}
+                for job in bill.background
             ],
             "kept": [
-                {"item": one.item, "slot": one.slot, "entries": one.entries, "size": one.size,
-                 "dollars": float(one.dollars)}
-                for one in bill.storage
+                {"item": entry.item, "slot": entry.slot, "entries": entry.entries, "size": entry.size,
+                 "dollars": float(entry.dollars)}
+                for entry in bill.storage
             ],
         },
         "explanation": msgspec.to_builtins(result.explanation, str_keys=True),
         "unserved": [
-            {"pattern": one.pattern, "problem": one.problem, "remedy": one.remedy,
-             "units": one.units.read if one.units else None}
-            for one in result.unserved
+            {"pattern": operation.pattern, "problem": operation.problem, "remedy": operation.remedy,
+             "units": operation.units.read if operation.units else None}
+            for operation in result.unserved
         ],
         "conflicts": conflicts_json(result.conflicts),
         "fit": {
             "verdict": result.fit.verdict.value,
             "for": list(result.fit.speaks_for),
             "against": list(result.fit.speaks_against),
-            "elsewhere": [{"pattern": one.pattern, "why": one.why, "use": one.use} for one in result.fit.elsewhere],
+            "elsewhere": [{"pattern": hint.pattern, "why": hint.why, "use": hint.use} for hint in result.fit.elsewhere],
         },
         "proof": _proof(result),
         "growth": msgspec.to_builtins(result.growth, str_keys=True) if result.growth is not None else None,
     }  # fmt: skip
 
 
-def tables_json(found: TableComparison) -> dict[str, Any]:
+def tables_json(comparison: TableComparison) -> dict[str, Any]:
     """One table against several."""
     return {
-        "separate": found.separate,
-        "text": list(found.text),
-        "dollars": {"one": found.one.dollars, "several": found.dollars},
+        "separate": comparison.separate,
+        "text": list(comparison.text),
+        "dollars": {"one": comparison.one.dollars, "several": comparison.dollars},
         "tables": [
             {"name": part.name, "entities": part.entities, "needs": part.needs, "indexes": table.indexes,
              "copies": table.copies, "dollars": table.dollars, "unserved": table.unserved}
-            for part, table in zip(found.split.parts, found.several, strict=True)
+            for part, table in zip(comparison.split.parts, comparison.several, strict=True)
         ],
         "crossings": [
-            {"pattern": one.pattern, "loss": one.loss, "entities": one.entities} for one in found.split.crossings
+            {"pattern": crossing.pattern, "loss": crossing.loss, "entities": crossing.entities}
+            for crossing in comparison.split.crossings
         ],
     }  # fmt: skip
 
@@ -111,7 +112,7 @@ def tables_json(found: TableComparison) -> dict[str, Any]:
 def answers_json(
     result: DesignResult,
     why: tuple[Why, ...],
-    dropped: tuple[Without, ...],
+    omissions: tuple[Without, ...],
     points: tuple[FrontierPoint, ...],
     questions: Questions,
 ) -> DesignAnswers:
@@ -121,7 +122,7 @@ def answers_json(
         tuple(write_pin(pin) for pin in result.request.pins),
         why or UNSET,
         _other_designs(result.explanation) if questions.alternatives else UNSET,
-        dropped or UNSET,
+        omissions or UNSET,
         msgspec.to_builtins(result.explanation, str_keys=True) if questions.explain else UNSET,
         choosable(result, points) if questions.frontier else UNSET,
     )
@@ -129,25 +130,28 @@ def answers_json(
 
 def _other_designs(explanation: Explanation) -> tuple[OtherDesign, ...]:
     return tuple(
-        OtherDesign(about, one.text, one.structures, one.dollars, one.unserved)
-        for about, one in alternatives_of(explanation)
+        OtherDesign(about, design.text, design.structures, design.dollars, design.unserved)
+        for about, design in alternatives_of(explanation)
     )
 
 
 def conflicts_json(sets: tuple[ConflictSet, ...]) -> list[list[dict[str, str]]]:
-    return [[{"kind": one.kind, "name": one.name, "text": str(one)} for one in statements] for statements in sets]
+    return [
+        [{"kind": statement.kind, "name": statement.name, "text": str(statement)} for statement in statements]
+        for statements in sets
+    ]
 
 
 def _proof(result: DesignResult) -> dict[str, Any] | None:
-    found = result.proof
-    if found is None:
+    proof = result.proof
+    if proof is None:
         return None
     return {
-        "right": found.right,
-        "items": found.items,
-        "findings": [found.blocked] if found.blocked else list(found.findings),
+        "right": proof.right,
+        "items": proof.items,
+        "findings": [proof.blocked] if proof.blocked else list(proof.findings),
         "unproven": [{"pattern": pattern, "reason": reason} for pattern, reason in result.unproven.items()],
-        "patterns": [_answer(answer) for answer in found.patterns],
+        "patterns": [_answer(answer) for answer in proof.patterns],
     }
 
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from prejoin.cli.invocation import invocation
 from prejoin.cli.outcome import Line
-from prejoin.cli.text.messages import coded
-from prejoin.design.explain.phrases import listed
+from prejoin.cli.text.messages import with_code_style
 from prejoin.design.files import design_beside
 from prejoin.design.layout.growth import Growth
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
+from prejoin.design.phrases import listed
 from prejoin.pipeline.document import DOCUMENT
 from prejoin.pipeline.errors import InputError
 from prejoin.pipeline.summary import quantity
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def evolution_lines(
-    old: Path | None, new: Path, workload: Workload, design: Design, grown: Growth, package: str
+    old: Path | None, new: Path, workload: Workload, design: Design, growth: Growth, package: str
 ) -> Iterator[Line]:
     """The next step after a design that keeps another, with what it will take.
 
@@ -34,28 +34,28 @@ def evolution_lines(
     """
     command = plan_command(old, new)
     if old is not None:
-        takes = _takes(old, new, workload, design, is_grown=bool(grown))
+        takes = _takes(old, new, workload, design, is_grown=bool(growth))
         if not takes:
             return
-        yield coded(f"Next: `{command}` {takes}.")
-    elif grown:
+        yield with_code_style(f"Next: `{command}` {takes}.")
+    elif growth:
         folder = "OLD is a folder with the document and the design in use, such as an earlier commit"
-        yield coded(f"Next: `{command}` plans the change while the application runs; {folder}.")
-    if grown.moved:
+        yield with_code_style(f"Next: `{command}` plans the change while the application runs; {folder}.")
+    if growth.moved:
         return  # no repair moves items
-    repairs = ["`db.add_indexes()`"] if grown.indexes else []
-    if grown.backfills:
+    repairs = ["`db.add_indexes()`"] if growth.indexes else []
+    if growth.backfills:
         repairs.append(f"`{invocation()} audit {package}.schema:SCHEMA --table {design.table} --repair`")
     if repairs:
         # A writer of the old code would go on to write items without the new keys.
-        yield coded(
+        yield with_code_style(
             f"If nothing writes to the table meanwhile, {' and then '.join(repairs)} will do, with the new code."
         )
 
 
-def needs_evolution(old: Path | None, new: Path, workload: Workload, design: Design, grown: Growth) -> bool:
+def needs_evolution(old: Path | None, new: Path, workload: Workload, design: Design, growth: Growth) -> bool:
     """Whether there is a change to plan between the design in use and a new one."""
-    return bool(grown) or (old is not None and bool(_takes(old, new, workload, design, is_grown=False)))
+    return bool(growth) or (old is not None and bool(_takes(old, new, workload, design, is_grown=False)))
 
 
 def plan_command(old: Path | None, new: Path) -> str:
@@ -81,8 +81,8 @@ def _takes(old: Path, new: Path, workload: Workload, design: Design, *, is_grown
         transition = plan_transition(version, after)
     except InputError as problem:
         reasons = [diagnostic.message for source in problem.sources for diagnostic in source.diagnostics]
-        more = f" and {quantity(len(reasons) - 1, 'more reason')}" if len(reasons) > 1 else ""
-        return f"says what has to change first: {reasons[0]}{more}"
+        more_reasons = f" and {quantity(len(reasons) - 1, 'more reason')}" if len(reasons) > 1 else ""
+        return f"says what has to change first: {reasons[0]}{more_reasons}"
     steps = steps_of(transition)
     is_more_than_code = [step.kind for step in steps] != ["deploy", "clean"] or bool(deletions_of(transition))
     if not (is_grown or is_more_than_code or renames_between(version.workload, workload)):
@@ -92,15 +92,15 @@ def _takes(old: Path, new: Path, workload: Workload, design: Design, *, is_grown
 
 def _summary(steps: Sequence[EvolutionStep], deletions: Sequence[str], new: str) -> str:
     kinds = [step.kind for step in steps]
-    deployed = [step.what for step in steps if step.kind == "deploy"]
-    named = ["the new code" if name == new else f"`{name}`" for name in deployed]
+    deployments = [step.what for step in steps if step.kind == "deploy"]
+    names = ["the new code" if name == new else f"`{name}`" for name in deployments]
     parts = [quantity(kinds.count("index"), "new index")] if "index" in kinds else []
-    parts.append(f"{quantity(len(deployed), 'deployment')} ({', then '.join(named)})")
+    parts.append(f"{quantity(len(deployments), 'deployment')} ({', then '.join(names)})")
     parts.append("a backfill of existing items" if "backfill" in kinds else "no backfill")
     text = ", ".join(parts)
-    removed = [f"the index {step.what}" for step in steps if step.kind == "remove"]
-    if removed or deletions:
-        text += f"; at the end `clean` deletes {listed([*removed, *deletions])}"
+    indexes = [f"the index {step.what}" for step in steps if step.kind == "remove"]
+    if indexes or deletions:
+        text += f"; at the end `clean` deletes {listed([*indexes, *deletions])}"
     if "backfill" in kinds:
         text += (
             ". With the place of the table (`--db`, `--endpoint`, `--aws`) it says how long that takes, and the price"

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from prejoin.cli.outcome import Line
 from prejoin.cli.text.design_answers import Choosable
-from prejoin.cli.text.messages import coded
-from prejoin.cli.text.tables import Row, titled
+from prejoin.cli.text.messages import with_code_style
+from prejoin.cli.text.tables import Row, table_with_titles
 from prejoin.design.cost.objective import objective
-from prejoin.design.explain.phrases import count, money
-from prejoin.design.frontier import FrontierPoint
+from prejoin.design.phrases import count, money
+from prejoin.design.whatif.frontier import FrontierPoint
 from prejoin.pipeline.design.design_table import DesignResult
 from prejoin.pipeline.design.frontier import frontier_command
 from prejoin.workload.grammar.statements import write_pin
@@ -28,12 +28,14 @@ def frontier_lines(result: DesignResult, points: Sequence[FrontierPoint]) -> Ite
         )
         for point in points
     ]
-    yield from titled(("Complexity", "GSIs", "Copies", "A month", "Decisions"), rows, ("bold", "", "", "green", ""))
-    others = [point for point in points if point.decisions]
-    if not others:
+    yield from table_with_titles(
+        ("Complexity", "GSIs", "Copies", "A month", "Decisions"), rows, ("bold", "", "", "green", "")
+    )
+    choices = [point for point in points if point.decisions]
+    if not choices:
         yield ("No design that serves as much is simpler or cheaper.",)
-    for point in others:
-        yield coded(f"To take the one for {money(point.dollars)}: `{frontier_command(result, point)}`")
+    for point in choices:
+        yield with_code_style(f"To take the one for {money(point.dollars)}: `{frontier_command(result, point)}`")
 
 
 def proposal_lines(result: DesignResult) -> Iterator[Line]:
@@ -42,14 +44,14 @@ def proposal_lines(result: DesignResult) -> Iterator[Line]:
     if point is None:
         return
     total = float(result.bill.total)
-    more = point.structures - len(result.design.indexes) - len(result.design.copies)
-    what = f"With {count(more, 'structure')} more" if more > 0 else "With other keys"
+    more_structures = point.structures - len(result.design.indexes) - len(result.design.copies)
+    change = f"With {count(more_structures, 'structure')} more" if more_structures > 0 else "With other keys"
     if point.reading_writes > objective(result.workload, result.design).reading_writes:
-        what += ", and more writes that read first,"
-    saved = 1 - float(point.dollars) / total
+        change += ", and more writes that read first,"
+    saving = 1 - float(point.dollars) / total
     yield (
-        (f"{what} it costs {money(point.dollars)} a month instead of {money(total)} ({saved:.0%} less): ", "bold"),
-        *coded(" ".join(f'`--decide "{write_pin(pin)}"`' for pin in point.decisions)),
+        (f"{change} it costs {money(point.dollars)} a month instead of {money(total)} ({saving:.0%} less): ", "bold"),
+        *with_code_style(" ".join(f'`--decide "{write_pin(pin)}"`' for pin in point.decisions)),
     )
     yield ()
 

@@ -14,7 +14,7 @@ from prejoin.pipeline.errors import Source
 WIDTH = 100
 """The width of an excerpt in a pipe."""
 _STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.HINT: "bold cyan"}
-_LEFT = 24
+_LEADING_CELLS = 24
 """Cells of an excerpt before the place that it shows."""
 
 
@@ -56,7 +56,7 @@ def _hints(source: Source, width: int | None) -> Iterator[list[Line]]:
 def _head(file: str, d: Diagnostic) -> Line:
     name = file_name(file) if file else "prejoin"
     place = f"{name}:{d.line}:{d.column}: " if d.line else f"{name}: "
-    return (safe(place), (f"{d.severity} {d.code}", _STYLE[d.severity]), ": ", *coded(safe(d.message)))
+    return (safe(place), (f"{d.severity} {d.code}", _STYLE[d.severity]), ": ", *with_code_style(safe(d.message)))
 
 
 def file_name(file: str) -> str:
@@ -67,13 +67,13 @@ def _fix(fix: str, width: int | None) -> Iterator[Line]:
     if not fix:
         return
     label, indent = "  fix: ", " " * 7
-    whole = safe(runnable(fix))
-    wrapped = textwrap.wrap(whole, width - len(indent), break_long_words=False) if width and width > 40 else [whole]
-    for at, line in enumerate(wrapped):
-        yield ((label, "green") if at == 0 else indent, *coded(line))
+    text = safe(runnable(fix))
+    lines = textwrap.wrap(text, width - len(indent), break_long_words=False) if width and width > 40 else [text]
+    for at, line in enumerate(lines):
+        yield ((label, "green") if at == 0 else indent, *with_code_style(line))
 
 
-def coded(text: str) -> list[Piece]:
+def with_code_style(text: str) -> list[Piece]:
     """A sentence with code in bold, and commands as this user can run them."""
     parts = runnable(text).split("`")
     if len(parts) % 2 == 0:
@@ -89,8 +89,8 @@ def _excerpt(lines: Sequence[str], d: Diagnostic, width: int) -> Iterator[Line]:
     first = d.text.split("\n")[0]
     length = len(first) if first and line.startswith(first, start) else min(len(first), len(line) - start)
     gutter = f"{d.line:>5} | "
-    shown, before, under = _window(line, start, max(length, 1), max(width - len(gutter), 40))
-    yield ((gutter, "dim"), shown)
+    excerpt, before, under = _window(line, start, max(length, 1), max(width - len(gutter), 40))
+    yield ((gutter, "dim"), excerpt)
     yield ((" " * 5 + " | ", "dim"), " " * before, ("^" * under, _STYLE[d.severity]))
 
 
@@ -98,24 +98,24 @@ def _window(line: str, start: int, length: int, width: int) -> tuple[str, int, i
     """The part of a line around a place, and the numbers of cells before and under the mark."""
     shapes = [_shape(char) for char in line]
     widths = [cells(shape) for shape in shapes]
-    left, right = 0, len(line)
+    start_index, end_index = 0, len(line)
     if sum(widths) > width:
         room = width - 2
-        left = start
-        while left > 0 and sum(widths[left - 1 : start]) <= _LEFT:
-            left -= 1
-        right = left
-        used = 0
-        while right < len(line) and used + widths[right] <= room:
-            used += widths[right]
-            right += 1
-        while right == len(line) and left > 0 and used + widths[left - 1] <= room:
-            left -= 1
-            used += widths[left]
-    end = min(start + length, right)
-    lead, tail = ("…" if left else ""), ("…" if right < len(line) else "")
-    before = len(lead) + sum(widths[left:start])
-    return lead + "".join(shapes[left:right]) + tail, before, max(sum(widths[start:end]), 1)
+        start_index = start
+        while start_index > 0 and sum(widths[start_index - 1 : start]) <= _LEADING_CELLS:
+            start_index -= 1
+        end_index = start_index
+        used_cells = 0
+        while end_index < len(line) and used_cells + widths[end_index] <= room:
+            used_cells += widths[end_index]
+            end_index += 1
+        while end_index == len(line) and start_index > 0 and used_cells + widths[start_index - 1] <= room:
+            start_index -= 1
+            used_cells += widths[start_index]
+    end = min(start + length, end_index)
+    lead, tail = ("…" if start_index else ""), ("…" if end_index < len(line) else "")
+    before = len(lead) + sum(widths[start_index:start])
+    return lead + "".join(shapes[start_index:end_index]) + tail, before, max(sum(widths[start:end]), 1)
 
 
 def _shape(char: str) -> str:

@@ -20,29 +20,32 @@ SHORTEST = 10
 
 def table(rows: Sequence[Sequence[str]], styles: Sequence[str] = ()) -> list[Line]:
     """Rows in aligned columns."""
-    widths = [max(cells(row[at]) for row in rows) for at in range(len(rows[0]))] if rows else []
-    styled = [*styles, *[""] * len(widths)]
+    widths = [max(cells(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
+    column_styles = [*styles, *[""] * len(widths)]
     return [
-        [(cell + " " * (widths[at] + 2 - cells(cell)) * (at + 1 < len(row)), styled[at]) for at, cell in enumerate(row)]
+        [
+            (cell + " " * (widths[column] + 2 - cells(cell)) * (column + 1 < len(row)), column_styles[column])
+            for column, cell in enumerate(row)
+        ]
         for row in rows
     ]
 
 
-def titled(header: Row, rows: Sequence[Row], styles: tuple[str, ...]) -> list[Line]:
+def table_with_titles(header: Row, rows: Sequence[Row], styles: tuple[str, ...]) -> list[Line]:
     """Rows in columns, with titles above them."""
-    first, *rest = table([header, *rows], styles)
+    first, *lines = table([header, *rows], styles)
     title = tuple((piece if isinstance(piece, str) else piece[0], "dim") for piece in first)
-    return [title, *rest]
+    return [title, *lines]
 
 
-def fitted(header: Row, rows: Sequence[Row], width: int | None, columns: Iterable[tuple[int, int]]) -> list[Row]:
+def fit_columns(header: Row, rows: Sequence[Row], width: int | None, columns: Iterable[tuple[int, int]]) -> list[Row]:
     """The rows cut to the width of a terminal, column by column, none below its minimum."""
     cut_rows = list(rows)
-    for column, least in columns:
-        widths = [max(len(row[at]) for row in (header, *cut_rows)) + 2 for at in range(len(header))]
+    for column, shortest in columns:
+        widths = [max(len(row[index]) for row in (header, *cut_rows)) + 2 for index in range(len(header))]
         if width is None or sum(widths) <= width:
             break
-        longest = max(least, widths[column] - 2 - (sum(widths) - width))
+        longest = max(shortest, widths[column] - 2 - (sum(widths) - width))
         cut_rows = [(*row[:column], cut(row[column], longest), *row[column + 1 :]) for row in cut_rows]
     return cut_rows
 
@@ -57,18 +60,20 @@ def cut(key: str, longest: int = LONGEST) -> str:
     return key if len(key) <= longest else f"{key[: longest - end - 1]}…{key[-end:]}"
 
 
-def narrowed(header: Row, rows: Sequence[Row], width: int | None, least: Sequence[str]) -> tuple[Row, list[Row]]:
+def drop_columns(
+    header: Row, rows: Sequence[Row], width: int | None, optional_titles: Sequence[str]
+) -> tuple[Row, list[Row]]:
     """Leaves out columns, those with the titles in `least` first, until the others fit the terminal.
 
-    >>> narrowed(("Key", "Units", "Price"), [("USER#1", "0.5", "$1")], 14, ["Price", "Units"])
+    >>> drop_columns(("Key", "Units", "Price"), [("USER#1", "0.5", "$1")], 14, ["Price", "Units"])
     (('Key', 'Units'), [('USER#1', '0.5')])
     """
-    names, found = list(header), [list(row) for row in rows]
-    for title in least:
-        widths = [max(len(row[at]) for row in (names, *found)) + 2 for at in range(len(names))]
+    names, remaining_rows = list(header), [list(row) for row in rows]
+    for title in optional_titles:
+        widths = [max(len(row[index]) for row in (names, *remaining_rows)) + 2 for index in range(len(names))]
         if width is None or sum(widths) - 2 <= width:
             break
-        at = names.index(title)
-        for row in (names, *found):
-            del row[at]
-    return tuple(names), [tuple(row) for row in found]
+        index = names.index(title)
+        for row in (names, *remaining_rows):
+            del row[index]
+    return tuple(names), [tuple(row) for row in remaining_rows]

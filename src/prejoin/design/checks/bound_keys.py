@@ -91,14 +91,14 @@ def bind(design: Design, workload: Workload) -> tuple[tuple[BoundKey, ...], tupl
             place = design.slot(facet.slot)
             if place is None or len(facet.pk) != len(place.pk) or len(facet.sk) != len(place.sk):
                 continue
-            found = _bound(design, entity, item, facet, place, flaws)
-            if found:
-                bound.append(found)
+            facets = _bound(design, entity, item, facet, place, flaws)
+            if facets:
+                bound.append(facets)
     return tuple(bound), tuple(flaws)
 
 
 def _bound(design: Design, entity: Entity, item: Item, facet: Facet, place: Slot, flaws: list[Flaw]) -> BoundKey | None:
-    retyped: dict[str, Type] = {}
+    changed_types: dict[str, Type] = {}
     known = entity.types
 
     def plain(text: str) -> str:
@@ -109,11 +109,11 @@ def _bound(design: Design, entity: Entity, item: Item, facet: Facet, place: Slot
 
         def field(match: re.Match[str]) -> str:
             name, spec = match["name"], match["spec"] or ""
-            if name not in known and name not in retyped:
+            if name not in known and name not in changed_types:
                 say(FlawKind.UNKNOWN, name)
-                retyped[name] = STRING
+                changed_types[name] = STRING
             if spec and _PICTURE.fullmatch(spec):
-                retyped[name] = Type(Kind.DATE)
+                changed_types[name] = Type(Kind.DATE)
                 if not sorts(spec):
                     say(FlawKind.PICTURE, f"{name}:{spec}", name)
                 return f"{{{name}}}"
@@ -121,16 +121,16 @@ def _bound(design: Design, entity: Entity, item: Item, facet: Facet, place: Slot
             lossy = [word for word in words if _LOSSY.fullmatch(word)]
             if lossy:
                 say(FlawKind.LOSSY, f"{name}:{lossy[0]}")
-                rest = ",".join(word for word in words if word not in lossy)
-                return f"{{{name}:{rest}}}" if rest else f"{{{name}}}"
+                remainder = ",".join(word for word in words if word not in lossy)
+                return f"{{{name}:{remainder}}}" if remainder else f"{{{name}}}"
             return match[0]
 
         written = _FIELD.sub(field, text)
-        return _apart(written, {**known, **retyped}, design, lambda about: say(FlawKind.TOGETHER, about))
+        return _apart(written, {**known, **changed_types}, design, lambda about: say(FlawKind.TOGETHER, about))
 
     pk, sk = tuple(map(plain, facet.pk)), tuple(map(plain, facet.sk))
-    attributes = tuple(replace(a, type=retyped.get(a.name, a.type)) for a in entity.attributes)
-    attributes += tuple(Attribute(name, type_) for name, type_ in retyped.items() if name not in known)
+    attributes = tuple(replace(a, type=changed_types.get(a.name, a.type)) for a in entity.attributes)
+    attributes += tuple(Attribute(name, type_) for name, type_ in changed_types.items() if name not in known)
     shown = replace(entity, attributes=attributes)
     try:
         form = planner_facet(design, shown, item, replace(facet, pk=pk, sk=sk))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from enum import StrEnum
 
 import msgspec
@@ -12,12 +13,13 @@ from prejoin.design.checks.report import Report
 from prejoin.design.cost.contents import contents
 from prejoin.diagnostics import Code
 from prejoin.workload.model import (
+    Action,
+    ChangeOp,
     Combine,
     ContentPlace,
     Context,
     Experience,
     Op,
-    OutOfScope,
     Read,
     Result,
     Stability,
@@ -73,109 +75,119 @@ def fit(workload: Workload) -> TableFit:
     <FitVerdict.DOUBT: 'may not fit'>
     """
     context = workload.context or Context()
-    elsewhere = tuple(found for read in workload.reads for found in _service_hint(read, workload))
-    against = _against(context, workload)
-    outside = {d.pin.pattern for d in workload.decisions if isinstance(d.pin, OutOfScope)}
-    left = [one for one in elsewhere if one.pattern not in outside and one.code is not codes.JOINS]
-    joins = sum(one.code is codes.JOINS for one in elsewhere)
-    if len({one.pattern for one in left}) * 2 > len(workload.reads) > 0:
-        against += (f"{len({one.pattern for one in left})} of {len(workload.reads)} reads are not answered by keys",)
-    if joins * 2 > len(workload.reads) > 0:
-        against += (f"{joins} of {len(workload.reads)} reads join entities",)
-    verdict = FitVerdict.DOUBT if len(against) > 1 else FitVerdict.CARE if against or left else FitVerdict.FITS
-    return TableFit(verdict, _for(context, workload), against, elsewhere)
+    hints = tuple(hint for read in workload.reads for hint in _service_hint(read, workload))
+    reasons_against = list(_reasons_against(context, workload))
+    out_of_scope = workload.out_of_scope
+    serious_hints = [hint for hint in hints if hint.pattern not in out_of_scope and hint.code is not codes.JOINS]
+    read_count = len(workload.reads)
+    unserved_count = len({hint.pattern for hint in serious_hints})
+    if unserved_count * 2 > read_count > 0:
+        reasons_against.append(f"{unserved_count} of {read_count} reads are not answered by keys")
+    join_count = sum(hint.code is codes.JOINS for hint in hints)
+    if join_count * 2 > read_count > 0:
+        reasons_against.append(f"{join_count} of {read_count} reads join entities")
+    verdict = FitVerdict.FITS
+    if len(reasons_against) > 1:
+        verdict = FitVerdict.DOUBT
+    elif reasons_against or serious_hints:
+        verdict = FitVerdict.CARE
+    return TableFit(verdict, _reasons_for(context, workload), tuple(reasons_against), hints)
 
 
-def _for(context: Context, workload: Workload) -> tuple[str, ...]:
-    found = []
-    together = [r for r in workload.reads if len(r.entities) > 1 and r.combine is Combine.COLLECTION]
-    if together:
-        many = f"{len(together)} reads want" if len(together) > 1 else "one read wants"
-        found.append(f"{many} several entities at once")
+def _reasons_for(context: Context, workload: Workload) -> tuple[str, ...]:
+    reasons = []
+    collection_reads = [
+        read for read in workload.reads if len(read.entities) > 1 and read.combine is Combine.COLLECTION
+    ]
+    if collection_reads:
+        subject = f"{len(collection_reads)} reads want" if len(collection_reads) > 1 else "one read wants"
+        reasons.append(f"{subject} several entities at once")
     if context.patterns is Stability.STABLE:
-        found.append("the access patterns are known and stable")
-    if any(w.atomic and len(w.actions) > 1 for w in workload.writes):
-        found.append("several entities are written together, in transactions")
+        reasons.append("the access patterns are known and stable")
+    if any(write.atomic and len(write.actions) > 1 for write in workload.writes):
+        reasons.append("several entities are written together, in transactions")
     if context.teams == 1:
-        found.append("one team owns all of it")
-    return tuple(found)
+        reasons.append("one team owns all of it")
+    return tuple(reasons)
 
 
-def _against(context: Context, workload: Workload) -> tuple[str, ...]:
-    found = []
+def _reasons_against(context: Context, workload: Workload) -> Iterator[str]:
+    # One piece: a list of independent questions, each with its sentence.
     if context.teams and context.teams > 1:
-        owners = {e.owner for e in workload.entities if e.owner}
-        whose = f" ({', '.join(sorted(owners))})" if len(owners) > 1 else ""
-        found.append(
-            f"{context.teams} teams own it{whose}: a table for each is deployed, scaled and restored without the others"
+        owners = sorted({entity.owner for entity in workload.entities if entity.owner})
+        owner_text = f" ({', '.join(owners)})" if len(owners) > 1 else ""
+        yield (
+            f"{context.teams} teams own it{owner_text}: a table for each is deployed, scaled and restored without the "
+            "others"
         )
     if context.ad_hoc:
-        found.append(
-            "questions come up that nobody has written down: a relational database or OpenSearch answers those"
-        )
+        yield "questions come up that nobody has written down: a relational database or OpenSearch answers those"
     if context.analytics is not None and context.analytics >= MOST_ANALYTICS:
-        found.append(
-            f"{context.analytics:g}% of the questions are analytical: they belong in a warehouse, or in Athena over S3"
-        )
+        share = f"{context.analytics:g}% of the questions"
+        yield f"{share} are analytical: they belong in a warehouse, or in Athena over S3"
     if context.patterns is Stability.UNKNOWN:
-        found.append("the access patterns are not known yet, and keys are made for patterns")
+        yield "the access patterns are not known yet, and keys are made for patterns"
     if context.stage is Stage.PROTOTYPE and context.patterns is not Stability.STABLE:
-        found.append("it is a prototype: keys that are wrong tomorrow cost a migration")
+        yield "it is a prototype: keys that are wrong tomorrow cost a migration"
     if context.graphql:
-        found.append("GraphQL resolvers ask for one entity at a time, so reading several at once is seldom used")
+        yield "GraphQL resolvers ask for one entity at a time, so reading several at once is seldom used"
     if context.experience is Experience.NONE:
-        found.append("nobody in the team has done it before: plan time for it, and use the checks")
-    simple = [r for r in workload.reads if len(r.entities) == 1 and r.result is Result.ONE]
-    if len(workload.entities) > 1 and workload.reads and len(simple) == len(workload.reads):
-        found.append("every read gets one item by its id: a table for each entity is simpler")
-    return tuple(found)
+        yield "nobody in the team has done it before: plan time for it, and use the checks"
+    if len(workload.entities) > 1 and workload.reads and all(map(_is_simple, workload.reads)):
+        yield "every read gets one item by its id: a table for each entity is simpler"
 
 
-def _service_hint(read: Read, workload: Workload) -> list[ServiceHint]:
-    found = []
+def _is_simple(read: Read) -> bool:
+    return len(read.entities) == 1 and read.result is Result.ONE
+
+
+def _service_hint(read: Read, workload: Workload) -> Iterator[ServiceHint]:
+    """The services that answer a read better than keys do."""
     text = f"{read.name} {read.description}"
-    contains = [i.attribute for i in read.inputs if i.op is Op.CONTAINS and not i.filter]
-    if contains or _SEARCH.search(text):
-        what = f"`{contains[0]}` may be anywhere in the text" if contains else "it is a search for words"
-        found.append(ServiceHint(read.id, codes.SEARCH, what, "OpenSearch, fed by the table's stream"))
-    counted = read.result is Result.COUNT and not any(i.op is Op.EQ and not i.filter for i in read.inputs)
-    if _REPORT.search(text) or (counted and not _kept(workload, read)):
-        what = "it counts all items" if counted else "it is a figure over many items"
-        use = "a counter that the writes maintain" if counted else "an export to S3 with Athena, or a warehouse"
-        found.append(ServiceHint(read.id, codes.ANALYTICS, what, use))
-    optional = [i.attribute for i in read.inputs if i.optional or i.filter]
-    if len(optional) > MOST_OPTIONAL:
-        what = f"{len(optional)} conditions are optional"
-        found.append(ServiceHint(read.id, codes.BY_ANYTHING, what, "OpenSearch or a relational database"))
+    key_inputs = [input_ for input_ in read.inputs if not input_.filter]
+    searched_names = [input_.attribute for input_ in key_inputs if input_.op is Op.CONTAINS]
+    if searched_names or _SEARCH.search(text):
+        why = f"`{searched_names[0]}` may be anywhere in the text" if searched_names else "it is a search for words"
+        yield ServiceHint(read.id, codes.SEARCH, why, "OpenSearch, fed by the table's stream")
+    counts_all = read.result is Result.COUNT and not any(input_.op is Op.EQ for input_ in key_inputs)
+    if _REPORT.search(text) or (counts_all and not _is_counter_maintained(workload, read)):
+        why = "it counts all items" if counts_all else "it is a figure over many items"
+        use = "a counter that the writes maintain" if counts_all else "an export to S3 with Athena, or a warehouse"
+        yield ServiceHint(read.id, codes.ANALYTICS, why, use)
+    optional_count = sum(input_.optional or input_.filter for input_ in read.inputs)
+    if optional_count > MOST_OPTIONAL:
+        why = f"{optional_count} conditions are optional"
+        yield ServiceHint(read.id, codes.BY_ANYTHING, why, "OpenSearch or a relational database")
     if read.combine is Combine.JOIN:
-        what = f"it follows {read.entities[0]} to {' and '.join(read.entities[1:])}"
+        why = f"it follows {read.entities[0]} to {' and '.join(read.entities[1:])}"
         use = "attributes copied onto the first, or a second request"
-        found.append(ServiceHint(read.id, codes.JOINS, what, use))
-    return found
+        yield ServiceHint(read.id, codes.JOINS, why, use)
 
 
-def _kept(workload: Workload, read: Read) -> bool:
+def _is_counter_maintained(workload: Workload, read: Read) -> bool:
     """Whether some write maintains a counter for a count."""
-    return any(
-        action.updates and any(change.op.value in ("+=", "-=") for change in action.changes)
-        for write in workload.writes
-        if any(a.entity in read.entities for a in write.actions)
-        for action in write.actions
-    )
+    for write in workload.writes:
+        if any(action.entity in read.entities for action in write.actions) and any(map(_adds, write.actions)):
+            return True
+    return False
 
 
-def check_fit(r: Report) -> None:
-    found = fit(r.workload)
-    if found.verdict is FitVerdict.DOUBT:
-        r.say(codes.MAY_NOT_FIT, "; ".join(found.speaks_against), "weigh it before you build on it")
-    known = {read.id for read in r.reads}
-    for one in found.elsewhere:
-        if one.pattern in known:
-            r.say(one.code, f"{one.pattern}: {one.why}", f"use {one.use}", one.pattern)
-    decided = [d.pin for d in r.workload.decisions]
-    for large in contents(r.workload, r.design):
-        weighed = large.stored or ContentPlace(large.entity, large.attribute, store=False) in decided
-        if not weighed and large.parts > large.objects + _WORTH:
-            amounts = f"in parts, for ${large.parts:,.2f} a month; in S3 it would be ${large.objects:,.2f}"
-            fix = f"weigh it against a second service: `{large.name} in a store` under Decisions"
-            r.say(codes.LARGE_OBJECTS, f"{large.name} is kept {amounts}", fix, large.entity)
+def _adds(action: Action) -> bool:
+    return action.updates and any(change.op in (ChangeOp.ADD, ChangeOp.SUBTRACT) for change in action.changes)
+
+
+def check_fit(report: Report) -> None:
+    table_fit = fit(report.workload)
+    if table_fit.verdict is FitVerdict.DOUBT:
+        report.say(codes.MAY_NOT_FIT, "; ".join(table_fit.speaks_against), "weigh it before you build on it")
+    read_ids = {read.id for read in report.reads}
+    for hint in table_fit.elsewhere:
+        if hint.pattern in read_ids:
+            report.say(hint.code, f"{hint.pattern}: {hint.why}", f"use {hint.use}", hint.pattern)
+    pins = [decision.pin for decision in report.workload.decisions]
+    for content in contents(report.workload, report.design):
+        is_weighed = content.stored or ContentPlace(content.entity, content.attribute, store=False) in pins
+        if not is_weighed and content.parts > content.objects + _WORTH:
+            amounts = f"in parts, for ${content.parts:,.2f} a month; in S3 it would be ${content.objects:,.2f}"
+            fix = f"weigh it against a second service: `{content.name} in a store` under Decisions"
+            report.say(codes.LARGE_OBJECTS, f"{content.name} is kept {amounts}", fix, content.entity)

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 
 from msgspec.structs import replace
 
 from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey
-from prejoin.design.checks.key_answers import answer, nearest
+from prejoin.design.checks.key_answers import KeyAnswer, answer, nearest
 from prejoin.design.checks.report import Report
 from prejoin.design.checks.writes import finds
 from prejoin.design.cost.bill import bill
 from prejoin.design.cost.heat import hot_loads
-from prejoin.design.explain.phrases import count
 from prejoin.design.layout.projection import WORTH, twin_of, without_index
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Design, Facet, ProjectionKind, Slot, When
+from prejoin.design.phrases import count
 from prejoin.design.solver.violations import ignored_decisions, violations
 from prejoin.keys import Lookup, fields_of
 from prejoin.protocol import limits
 from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.lookup import bare_name
-from prejoin.workload.model import Op, Read
+from prejoin.workload.model import Read
+from prejoin.workload.program.resolved_read import Role, resolve_read
+from prejoin.workload.program.resolved_write import resolve_write
 
 MANY = 5
 WORTHWHILE = Decimal("0.05")
@@ -33,190 +35,231 @@ MOST_WRITES = 4
 """The most writes for a new item that are not reported."""
 
 
-def check_indexes(r: Report) -> None:
-    _number(r)
-    _decided(r)
-    _needed(r)
-    _merged(r)
-    _named(r)
-    _projections(r)
-    _amplified(r)
-    _sparse(r)
+def check_indexes(report: Report) -> None:
+    _check_number(report)
+    _check_decisions(report)
+    _check_needed(report)
+    _check_mergeable(report)
+    _check_projected_names(report)
+    _check_projections(report)
+    _check_write_amplification(report)
+    _check_sparse(report)
 
 
-def _number(r: Report) -> None:
-    local = [slot for slot in r.design.indexes if slot.local]
-    many = len(r.design.indexes) - len(local)
-    if many > limits.GLOBAL_INDEXES or len(local) > limits.LOCAL_INDEXES:
-        message = f"there are {many} global and {len(local)} local indexes; 20 and 5 are allowed"
-        r.say(codes.TOO_MANY_INDEXES, message, "let entities share an index")
-    elif many > MANY:
-        r.say(codes.MANY_INDEXES, f"there are {many} global indexes", "check whether each pattern is worth its index")
+def _check_number(report: Report) -> None:
+    local_indexes = [slot for slot in report.design.indexes if slot.local]
+    global_count = len(report.design.indexes) - len(local_indexes)
+    if global_count > limits.GLOBAL_INDEXES or len(local_indexes) > limits.LOCAL_INDEXES:
+        message = f"there are {global_count} global and {len(local_indexes)} local indexes; 20 and 5 are allowed"
+        report.say(codes.TOO_MANY_INDEXES, message, "let entities share an index")
+    elif global_count > MANY:
+        report.say(
+            codes.MANY_INDEXES,
+            f"there are {global_count} global indexes",
+            "check whether each pattern is worth its index",
+        )
 
 
-def _named(r: Report) -> None:
+def _check_projected_names(report: Report) -> None:
     """The limit of attribute names in projections."""
     total = 0
-    for slot in r.design.indexes:
+    for slot in report.design.indexes:
         names = len(slot.projection.attributes)
         total += names
         if names > limits.INDEX_PROJECTED_ATTRIBUTES:
             message = f"the projection of {slot.name} names {names} attributes; 20 are allowed"
-            r.say(codes.TOO_MANY_PROJECTED, message, "let it hold all attributes", slot.name)
+            report.say(codes.TOO_MANY_PROJECTED, message, "let it hold all attributes", slot.name)
     if total > limits.PROJECTED_ATTRIBUTES:
         message = f"the projections of all indexes name {total} attributes; 100 are allowed"
-        r.say(codes.TOO_MANY_PROJECTED, message, "let some of them hold all attributes")
+        report.say(codes.TOO_MANY_PROJECTED, message, "let some of them hold all attributes")
 
 
-def _decided(r: Report) -> None:
+def _check_decisions(report: Report) -> None:
     """Decisions that the design violates or ignores."""
-    for one in violations(r.design, r.workload):
-        message = f"the document decides `{write_pin(one.pin)}`, and there {_verb(one.there)} {name_list(one.there)}"
-        r.say(codes.BEYOND, message, f"remove {name_list(one.there)}, or the decision", one.name, one.slot)
-    for other in ignored_decisions(r.design, r.workload):
-        sentence = write_pin(other.pin)
-        r.say(codes.NO_EFFECT, f"the decision `{sentence}` has no effect: {other.why}", other.fix, sentence)
+    for violation in violations(report.design, report.workload):
+        names = name_list(violation.there)
+        message = f"the document decides `{write_pin(violation.pin)}`, and there {_verb(violation.there)} {names}"
+        report.say(
+            codes.BEYOND,
+            message,
+            f"remove {names}, or the decision",
+            violation.name,
+            violation.slot,
+        )
+    for decision in ignored_decisions(report.design, report.workload):
+        sentence = write_pin(decision.pin)
+        report.say(codes.NO_EFFECT, f"the decision `{sentence}` has no effect: {decision.why}", decision.fix, sentence)
 
 
 def _verb(names: Sequence[str]) -> str:
     return "is" if len(names) == 1 else "are"
 
 
-def _questions(r: Report) -> dict[str, Lookup]:
+def _lookups(report: Report) -> dict[str, Lookup]:
     """The questions of reads, and of writes that have to find their items."""
-    stored = {key.item.entity for key in r.keys}
-    found = {}
-    for id_, ask in r.asks.items():
+    stored_entities = {key.item.entity for key in report.keys}
+    lookups = {}
+    for id_, ask in report.asks.items():
         # Without the entities that have no item, the rest of a collection is still read.
-        entities = tuple(name for name in ask.entities if name in stored)
+        entities = tuple(name for name in ask.entities if name in stored_entities)
         if entities:
-            some = replace(ask, entities=entities)
+            stored_ask = replace(ask, entities=entities)
             # A pattern with a second request or a filter still needs the key of its first part.
-            found[id_] = some if answer(r.keys, some) else nearest(r.keys, some)[1] or some
-    for write in r.writes:
-        for action in write.actions:
-            base = r.base(action.entity)
-            if base is None:
+            is_answered = answer(report.keys, stored_ask) is not None
+            lookups[id_] = stored_ask if is_answered else nearest(report.keys, stored_ask)[1] or stored_ask
+    for write in report.writes:
+        for step in resolve_write(report.workload, write).steps:
+            base = report.base(step.entity.name)
+            search = finds(report, step, base) if base is not None else None
+            if search is not None and search.equal:
+                lookups[f"{write.id} {step.entity.name}"] = search
+    return lookups
+
+
+class _NeededKeys:
+    """The keys of a design, without those that no question needs.
+
+    Keys are removed one after the other, as long as each question keeps an answer that is as good. Two indexes of
+    which either would do are not both reported.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self.keys = list(report.keys)
+        self._asks = _lookups(report)
+        self._answers: dict[str, KeyAnswer] = {}
+        for id_, ask in self._asks.items():
+            key_answer = answer(self.keys, ask)
+            if key_answer is not None:
+                self._answers[id_] = key_answer
+
+    def remove(self, keys: Sequence[BoundKey]) -> bool:
+        """Remove keys if no answer needs them, and return whether they were removed."""
+        kept_keys = [key for key in self.keys if not any(key is removed for removed in keys)]
+        forms = [key.form for key in keys]
+        new_answers: dict[str, KeyAnswer] = {}
+        for id_, former_answer in self._answers.items():
+            # Reads of other keys keep their answers: fewer items can only be between theirs.
+            if not former_answer.rank and not any(form in forms for form in former_answer.plan.facets):
                 continue
-            first = finds(r, write, action, base)
-            if first and first.equal:
-                found[f"{write.id} {action.entity}"] = first
-    return found
-
-
-def _needed(r: Report) -> None:
-    """The keys that are needed: the others can be removed one after the other without changing an answer."""
-    asks = _questions(r)
-    left = list(r.keys)
-    before = {id_: found for id_, ask in asks.items() if (found := answer(left, ask))}
-
-    def spared(gone: Callable[[BoundKey], bool]) -> bool:
-        """Remove keys if no answer needs them."""
-        fewer = [key for key in left if not gone(key)]
-        lost = [key.form for key in left if gone(key)]
-        # Reads of other keys keep their answers: fewer items can only be between theirs.
-        touched = {
-            id_: then for id_, then in before.items() if then.rank or any(form in lost for form in then.plan.facets)
-        }
-        after = {id_: answer(fewer, asks[id_]) for id_ in touched}
-        if not all((now := after[id_]) is not None and now.price <= then.price for id_, then in touched.items()):
-            return False
-        left[:] = fewer
-        before.update({id_: now for id_, now in after.items() if now})
+            new_answer = answer(kept_keys, self._asks[id_])
+            if new_answer is None or new_answer.price > former_answer.price:
+                return False
+            new_answers[id_] = new_answer
+        self.keys = kept_keys
+        self._answers |= new_answers
         return True
 
-    relieving = {slot.name for slot in r.design.indexes if _relieves(r, slot)}
-    for slot in reversed(r.design.indexes):
-        if slot.name not in relieving and spared(lambda key, name=slot.name: key.slot == name):  # type: ignore[misc]
-            r.say(codes.UNUSED_INDEX, f"no pattern needs the index {slot.name}", "leave it out", slot.name, slot.name)
-    for copy in reversed(r.design.copies):
-        if any(key.item == copy for key in left) and spared(lambda key, copy=copy: key.item == copy):  # type: ignore[misc]
+
+def _check_needed(report: Report) -> None:
+    """Indexes, copies and index entries that can be removed without changing an answer."""
+    needed = _NeededKeys(report)
+    relieving = {slot.name for slot in report.design.indexes if _relieves_twin(report, slot)}
+    for slot in reversed(report.design.indexes):
+        if slot.name not in relieving and needed.remove([key for key in needed.keys if key.slot == slot.name]):
+            message = f"no pattern needs the index {slot.name}"
+            report.say(codes.UNUSED_INDEX, message, "leave it out", slot.name, slot.name)
+    for copy in reversed(report.design.copies):
+        copy_keys = [key for key in needed.keys if key.item == copy]
+        if copy_keys and needed.remove(copy_keys):
             message = f"no pattern needs the copy `{copy.copy}` of {copy.entity}"
-            r.say(codes.UNUSED_COPY, message, "leave it out", copy.entity, TABLE)
-    for entry in [key for key in left if key.slot not in {TABLE, *relieving} and not _unavoidable(r, key.place)]:
-        if spared(lambda key, entry=entry: key is entry):  # type: ignore[misc]
-            names = [attribute.name for attribute in (*entry.place.pk, *entry.place.sk)]
-            r.say(
+            report.say(codes.UNUSED_COPY, message, "leave it out", copy.entity, TABLE)
+    for key in list(needed.keys):
+        if key.slot in {TABLE, *relieving} or _unavoidable(report, key.place):
+            continue
+        if needed.remove([key]):
+            names = [attribute.name for attribute in (*key.place.pk, *key.place.sk)]
+            report.say(
                 codes.UNUSED_ENTRY,
-                f"no pattern reads {entry.name} in {entry.slot}",
-                f"remove {name_list(names)} from {entry.name}",
-                entry.item.entity,
-                entry.slot,
+                f"no pattern reads {key.name} in {key.slot}",
+                f"remove {name_list(names)} from {key.name}",
+                key.item.entity,
+                key.slot,
             )
 
 
-def _relieves(r: Report, slot: Slot) -> bool:
+def _relieves_twin(report: Report, slot: Slot) -> bool:
     """Whether another index has the same keys, and this one is cheaper or cooler because it holds less."""
-    if slot.projection.kind is ProjectionKind.ALL or twin_of(slot, r.design) is None:
+    if slot.projection.kind is ProjectionKind.ALL or twin_of(slot, report.design) is None:
         return False
-    rest = without_index(slot, r.design, r.workload)
-    hotter = len(hot_loads(r.workload, rest)) > len(hot_loads(r.workload, r.design))
-    return hotter or bill(r.workload, rest).total > bill(r.workload, r.design).total
+    pruned_design = without_index(slot, report.design, report.workload)
+    is_hotter = len(hot_loads(report.workload, pruned_design)) > len(hot_loads(report.workload, report.design))
+    return is_hotter or bill(report.workload, pruned_design).total > bill(report.workload, report.design).total
 
 
-def _unavoidable(r: Report, place: Slot) -> bool:
+def _unavoidable(report: Report, place: Slot) -> bool:
     """Whether an index is the table's key inverted: every item is in it."""
-    own = {attribute.name for attribute in (*r.design.slots[0].pk, *r.design.slots[0].sk)}
-    return {attribute.name for attribute in (*place.pk, *place.sk)} <= own
+    table_keys = {attribute.name for attribute in (*report.design.slots[0].pk, *report.design.slots[0].sk)}
+    return {attribute.name for attribute in (*place.pk, *place.sk)} <= table_keys
 
 
-def _merged(r: Report) -> None:
+def _check_mergeable(report: Report) -> None:
     """Pairs of indexes that have no entity in common."""
     groups: list[list[Slot]] = []
-    for slot in r.design.indexes:
-        if slot.local or _unavoidable(r, slot):
+    for slot in report.design.indexes:
+        if slot.local or _unavoidable(report, slot):
             continue
-        there = _entities(r, slot)
-        for group in groups:
-            first = group[0]
-            alike = (first.projection, len(first.pk), bool(first.sk)) == (slot.projection, len(slot.pk), bool(slot.sk))
-            texts = all(a.type == "S" for one in (first, slot) for a in (*one.pk, *one.sk))
-            loose = first.projection == slot.projection and len(first.pk) == len(slot.pk)
-            if (alike or loose) and texts and not any(there & _entities(r, one) for one in group):
-                group.append(slot)
-                break
-        else:
+        group = next((group for group in groups if _fits_group(report, slot, group)), None)
+        if group is None:
             groups.append([slot])
+        else:
+            group.append(slot)
     for group in groups:
         if len(group) > 1:
             names = [slot.name for slot in group]
             message = f"no entity is in more than one of {name_list(names)}"
             fix = f"let them share the key attributes of one index, which saves {len(group) - 1}"
-            r.say(codes.COULD_BE_ONE, message, fix, names[1], names[1])
+            report.say(codes.COULD_BE_ONE, message, fix, names[1], names[1])
 
 
-def _entities(r: Report, slot: Slot) -> set[str]:
-    return {item.entity for item in r.design.items if item.facet(slot.name)}
+def _fits_group(report: Report, slot: Slot, group: Sequence[Slot]) -> bool:
+    """Whether an index has the form of the others, and no entity of theirs."""
+    first = group[0]
+    # Only texts can hold the keys of several entities, with a word for each. The number of sort attributes may differ.
+    has_same_form = first.projection == slot.projection and len(first.pk) == len(slot.pk)
+    has_only_texts = all(attribute.type == "S" for attribute in (*first.pk, *first.sk, *slot.pk, *slot.sk))
+    if not has_same_form or not has_only_texts:
+        return False
+    entities = _entities(report, slot)
+    return all(entities.isdisjoint(_entities(report, other)) for other in group)
 
 
-def _projections(r: Report) -> None:
-    for slot in r.design.indexes:
+def _entities(report: Report, slot: Slot) -> set[str]:
+    return {item.entity for item in report.design.items if item.facet(slot.name)}
+
+
+def _check_projections(report: Report) -> None:
+    """Indexes with all attributes whose reads name at most half of them."""
+    for slot in report.design.indexes:
         if slot.projection.kind is not ProjectionKind.ALL:
             continue
-        reads = [read for read in r.reads if (found := r.answers.get(read.id)) and found.plan.slot == slot.name]
+        reads = [read for read in report.reads if _is_answered_by(report, read, slot)]
         if not reads or not all(read.needs for read in reads):
             continue
-        needed = {bare_name(name) for read in reads for name in read.needs}
-        whole = {
-            a.name for read in reads for name in read.entities if (e := r.workload.entity(name)) for a in e.attributes
-        }
-        if len(needed) * 2 <= len(whole):
-            r.say(
+        needed_names = {bare_name(name) for read in reads for name in read.needs}
+        entities = [report.workload.entity(name) for read in reads for name in read.entities]
+        all_names = {attribute.name for entity in entities if entity for attribute in entity.attributes}
+        if len(needed_names) * 2 <= len(all_names):
+            report.say(
                 codes.HOLDS_MORE,
-                f"{slot.name} holds all attributes, and only {name_list(sorted(needed))} are read from it",
+                f"{slot.name} holds all attributes, and only {name_list(sorted(needed_names))} are read from it",
                 "project these only",
                 slot.name,
                 slot.name,
             )
 
 
-def _amplified(r: Report) -> None:
-    for entity in r.workload.entities:
-        items = [item for item in r.design.items if item.entity == entity.name]
-        guards = sum(guard.entity == entity.name for guard in r.design.guards)
+def _is_answered_by(report: Report, read: Read, slot: Slot) -> bool:
+    key_answer = report.answers.get(read.id)
+    return key_answer is not None and key_answer.plan.slot == slot.name
+
+
+def _check_write_amplification(report: Report) -> None:
+    for entity in report.workload.entities:
+        items = [item for item in report.design.items if item.entity == entity.name]
+        guards = sum(guard.entity == entity.name for guard in report.design.guards)
         places = sum(len(item.facets) for item in items) + guards
         if places > MOST_WRITES:
-            r.say(
+            report.say(
                 codes.MANY_WRITES,
                 f"a new {entity.name} is written {places} times, as {count(len(items), 'item')}, "
                 f"{count(guards, 'guard')} and {count(places - len(items) - guards, 'index entry', 'index entries')}",
@@ -225,61 +268,79 @@ def _amplified(r: Report) -> None:
             )
 
 
-def _sparse(r: Report) -> None:
+def _check_sparse(report: Report) -> None:
     """Index entries that no read wants, because all of them ask for one constant."""
-    for at, item in enumerate(r.design.items):
-        for facet in (f for f in item.facets if f.slot != TABLE):
-            reads = _readers(r, item.entity, facet.slot)
-            common = set[tuple[str, str]]().union(*reads.values()).intersection(*reads.values()) if reads else set()
-            for name, value in sorted(common - {(w.attribute, v) for w in facet.when for v in w.values}):
-                fewer = replace(facet, when=(*facet.when, When(name, (value,))))
-                facets = tuple(fewer if f is facet else f for f in item.facets)
-                items = (*r.design.items[:at], replace(item, facets=facets), *r.design.items[at + 1 :])
-                _holding_less(r, replace(r.design, items=items), item.entity, fewer, list(reads))
+    for position, item in enumerate(report.design.items):
+        for facet in item.facets:
+            if facet.slot == TABLE:
+                continue
+            constants_by_reader = _constants_by_reader(report, item.entity, facet.slot)
+            if not constants_by_reader:
+                continue
+            common_constants = set.intersection(*constants_by_reader.values())
+            tested_constants = {(when.attribute, value) for when in facet.when for value in when.values}
+            for name, value in sorted(common_constants - tested_constants):
+                sparse_facet = replace(facet, when=(*facet.when, When(name, (value,))))
+                facets = tuple(sparse_facet if other is facet else other for other in item.facets)
+                items = list(report.design.items)
+                items[position] = replace(item, facets=facets)
+                design = replace(report.design, items=tuple(items))
+                _report_sparse(report, design, item.entity, sparse_facet, list(constants_by_reader))
 
 
-def _readers(r: Report, entity: str, slot: str) -> dict[str, set[tuple[str, str]]]:
+def _constants_by_reader(report: Report, entity: str, slot: str) -> dict[str, set[tuple[str, str]]]:
     """The reads of an entity in an index, with their constants; writes that find items there have none."""
-    found: dict[str, set[tuple[str, str]]] = {}
-    for operation in r.design.operations:
-        if not any(q.slot == slot and entity in q.entities for q in operation.requests):
+    constants_by_reader: dict[str, set[tuple[str, str]]] = {}
+    for operation in report.design.operations:
+        if not any(request.slot == slot and entity in request.entities for request in operation.requests):
             continue
-        read = r.workload.pattern(operation.pattern)
-        inputs = read.inputs if isinstance(read, Read) and len(read.entities) == 1 else ()
-        found[operation.pattern] = {
-            (bare_name(one.attribute), one.values[0].const)
-            for one in inputs
-            if one.op is Op.EQ and not one.filter and one.values and one.values[0].const is not None
-        }
-    return found
+        read = report.workload.pattern(operation.pattern)
+        constants: set[tuple[str, str]] = set()
+        constants_by_reader[operation.pattern] = constants
+        if not isinstance(read, Read) or len(read.entities) > 1:
+            continue
+        for clause in resolve_read(report.workload, read).having(Role.EQUAL):
+            constant = clause.input.values[0].const if clause.input.values else None
+            if constant is not None:
+                constants.add((clause.name, constant))
+    return constants_by_reader
 
 
-def _holding_less(r: Report, sparse: Design, entity: str, facet: Facet, reads: Sequence[str]) -> None:
+def _report_sparse(report: Report, sparse: Design, entity: str, facet: Facet, reads: Sequence[str]) -> None:
     """Report the cost with the sparse key, and the write that prevents it."""
-    mapped = map_patterns(sparse, r.workload)
-    served = {o.pattern for o in r.design.operations if o.served}
-    if served - {o.pattern for o in mapped.operations if o.served}:
+    sparse_design = map_patterns(sparse, report.workload)
+    if not _served_patterns(report.design) <= _served_patterns(sparse_design):
         return
-    now, then = bill(r.workload, r.design).total, bill(r.workload, mapped).total
-    if now - then < max(WORTH, now * WORTHWHILE):
+    price = bill(report.workload, report.design).total
+    sparse_price = bill(report.workload, sparse_design).total
+    if price - sparse_price < max(WORTH, price * WORTHWHILE):
         return
     when = facet.when[-1]
-    names = [name for text in (*facet.pk, *facet.sk) for name in fields_of(text)]
-    needed = [name for name in names if name != when.attribute]
-    reading = {
-        o.pattern: [n for n in needed if n not in {i.attribute for i in pattern.inputs}]
-        for o in mapped.operations
-        if (before := r.design.operation(o.pattern)) and len(o.requests) > len(before.requests)
-        if (pattern := r.workload.pattern(o.pattern))
-    }
-    given = " and ".join(f"{name_list(names)} to {write}" for write, names in reading.items() if names)
-    r.say(
+    # The attributes that a write has to know to write the key, if it makes the condition true.
+    key_names = [name for text in (*facet.pk, *facet.sk) for name in fields_of(text) if name != when.attribute]
+    demands = []
+    for operation in sparse_design.operations:
+        dense_operation = report.design.operation(operation.pattern)
+        pattern = report.workload.pattern(operation.pattern)
+        if dense_operation is None or pattern is None:
+            continue
+        inputs = {input_.attribute for input_ in pattern.inputs}
+        unknown_names = [name for name in key_names if name not in inputs]
+        # More requests than before: the sparse key makes the write read the item first.
+        if unknown_names and len(operation.requests) > len(dense_operation.requests):
+            demands.append(f"{name_list(unknown_names)} to {operation.pattern}")
+    fix = f"put them there only when it is {when.values[0]}"
+    if demands:
+        fix = f"give {' and '.join(demands)}, which then need not be read first"
+    report.say(
         codes.NOT_SPARSE,
         f"{facet.slot} holds every {entity}, and {', '.join(reads)} wants only those where `{when.attribute}` is "
-        f"{when.values[0]}: with only these the design would cost ${then:,.2f} a month, not ${now:,.2f}",
-        f"give {given}, which then need not be read first"
-        if given
-        else f"put them there only when it is {when.values[0]}",
+        f"{when.values[0]}: with only these the design would cost ${sparse_price:,.2f} a month, not ${price:,.2f}",
+        fix,
         entity,
         facet.slot,
     )
+
+
+def _served_patterns(design: Design) -> set[str]:
+    return {operation.pattern for operation in design.operations if operation.served}

@@ -31,82 +31,87 @@ class KeyAnswer(msgspec.Struct, frozen=True):
     def price(self) -> tuple[int, bool, int, int]:
         """The order of answers, the best first."""
         plan = self.plan
-        unranged = plan.lookup.within is not None and plan.within is None
-        filtered = bool(plan.filtered) or bool(plan.tested) or unranged
-        return self.rank, filtered, len(plan.fans), plan.shards
+        is_range_filtered = plan.lookup.within is not None and plan.within is None
+        has_filter = bool(plan.filtered) or bool(plan.tested) or is_range_filtered
+        return self.rank, has_filter, len(plan.fans), plan.shards
 
 
 def answer(bound: Sequence[BoundKey], ask: Lookup) -> KeyAnswer | None:
-    """The answer to a question; or one that finds slightly more or less, with a code for that."""
-    forms = [one.form for one in bound]
-    if found := planned(forms, ask):
-        return KeyAnswer(found)
-    own = [form for form in forms if not (form.copy and form.entity in ask.entities)]
-    if len(own) < len(forms) and (found := planned(own, ask)):
-        return KeyAnswer(found, 1, codes.FINDS_MORE, "also finds copies of the same items")
-    unfolded = [_unfolded(form) for form in forms]
-    if unfolded != forms and (found := planned(unfolded, ask)):
+    """The answer to a question; or one that finds slightly more or less, with a code for that.
+
+    Each rank repeats the question to keys that are a little better than the real ones. What it takes for an answer is
+    the deviation: without copies, without case folding, without conditions of sparse keys, without other entities.
+    """
+    # One piece: the order of the attempts is the meaning.
+    forms = [key.form for key in bound]
+    if plan := planned(forms, ask):
+        return KeyAnswer(plan)
+    forms_without_copies = [form for form in forms if not (form.copy and form.entity in ask.entities)]
+    if len(forms_without_copies) < len(forms) and (plan := planned(forms_without_copies, ask)):
+        return KeyAnswer(plan, 1, codes.FINDS_MORE, "also finds copies of the same items")
+    unfolded_forms = [_with_plain_text(form) for form in forms]
+    if unfolded_forms != forms and (plan := planned(unfolded_forms, ask)):
         text = "also finds values in another case, because the key is case-folded"
-        return KeyAnswer(found, 2, codes.FINDS_MORE, text)
-    dense = [_dense(one) for one in bound]
-    if dense != forms and (found := planned(dense, ask)):
-        return KeyAnswer(found, 3, codes.ABSENT, _missed(bound, dense, found))
-    for rank, some in ((4, forms), (5, dense)):
-        alone = [form for form in some if form.entity in ask.entities]
-        if len(alone) < len(some) and (found := planned(alone, ask)):
-            return KeyAnswer(found, rank, codes.READS_OTHERS, _between(some, found))
+        return KeyAnswer(plan, 2, codes.FINDS_MORE, text)
+    dense_forms = [_without_item_conditions(key) for key in bound]
+    if dense_forms != forms and (plan := planned(dense_forms, ask)):
+        return KeyAnswer(plan, 3, codes.ABSENT, _missed_items_text(bound, dense_forms, plan))
+    for rank, shared_forms in ((4, forms), (5, dense_forms)):
+        asked_forms = [form for form in shared_forms if form.entity in ask.entities]
+        if len(asked_forms) < len(shared_forms) and (plan := planned(asked_forms, ask)):
+            return KeyAnswer(plan, rank, codes.READS_OTHERS, _between_text(shared_forms, plan))
     return None
 
 
-def _missed(bound: Sequence[BoundKey], dense: Sequence[keys.Facet], found: Plan) -> str:
-    sparse = {
-        when.attribute
-        for one, form in zip(bound, dense, strict=True)
-        if form in found.facets
-        for when in one.form.when
-        if when not in form.when and found.lookup.name(form.entity, when.attribute) not in found.lookup.given
-    }
-    return f"misses items without {' or '.join(sorted(sparse))}, which the key in {found.slot} needs"
+def _missed_items_text(bound: Sequence[BoundKey], dense_forms: Sequence[keys.Facet], plan: Plan) -> str:
+    """The attributes without which an item is not in the index, unless the read gives them."""
+    names = set()
+    for key, dense_form in zip(bound, dense_forms, strict=True):
+        if dense_form not in plan.facets:
+            continue
+        for when in key.form.when:
+            is_given = plan.lookup.name(dense_form.entity, when.attribute) in plan.lookup.given
+            if when not in dense_form.when and not is_given:
+                names.add(when.attribute)
+    return f"misses items without {' or '.join(sorted(names))}, which the key in {plan.slot} needs"
 
 
-def _between(forms: Sequence[keys.Facet], found: Plan) -> str:
-    others = {
+def _between_text(forms: Sequence[keys.Facet], plan: Plan) -> str:
+    entities_between = {
         form.entity
         for form in forms
-        if form.slot == found.slot and form.entity not in found.lookup.entities
-        if not keys.disjoint(form.pk, found.facets[0].pk)
+        if form.slot == plan.slot and form.entity not in plan.lookup.entities
+        if not keys.disjoint(form.pk, plan.facets[0].pk)
     }
-    return f"also reads {' and '.join(sorted(others))}, which may be between them in {found.slot}"
+    return f"also reads {' and '.join(sorted(entities_between))}, which may be between them in {plan.slot}"
 
 
-def _dense(one: BoundKey) -> keys.Facet:
+def _without_item_conditions(key: BoundKey) -> keys.Facet:
     """The key as if every item had its attributes."""
-    said = {when.attribute for when in one.facet.when}
-    return replace(one.form, when=tuple(when for when in one.form.when if when.attribute in said))
+    own_names = {when.attribute for when in key.facet.when}
+    return replace(key.form, when=tuple(when for when in key.form.when if when.attribute in own_names))
 
 
 def planned(forms: Sequence[keys.Facet], ask: Lookup) -> Plan | None:
-    found = keys.plan(forms, ask)
-    return None if isinstance(found, Refusal) else found
+    outcome = keys.plan(forms, ask)
+    return None if isinstance(outcome, Refusal) else outcome
 
 
-def _unfolded(form: keys.Facet) -> keys.Facet:
+def _with_plain_text(form: keys.Facet) -> keys.Facet:
     """The key as if it held text unchanged."""
+    sk = _unfold(form.sk) if form.sk is not None else None
+    return replace(form, pk=_unfold(form.pk), sk=sk)
 
-    def plain(one: keys.KeyForm | None) -> keys.KeyForm | None:
-        if not isinstance(one, Template) or not any(field.encoding.folds for field in one.fields):
-            return one
-        parts = tuple(
-            replace(part, spec="", encoding=replace(part.encoding, decode=str, prefixes=True))
-            if isinstance(part, keys.KeyField) and part.encoding.folds
-            else part
-            for part in one.parts
-        )
-        return replace(one, parts=parts)
 
-    pk = plain(form.pk)
-    assert pk is not None
-    return replace(form, pk=pk, sk=plain(form.sk))
+def _unfold(form: keys.KeyForm) -> keys.KeyForm:
+    if not isinstance(form, Template) or not any(field.encoding.folds for field in form.fields):
+        return form
+    parts: list[keys.KeyText | keys.KeyField] = []
+    for part in form.parts:
+        if isinstance(part, keys.KeyField) and part.encoding.folds:
+            part = replace(part, spec="", encoding=replace(part.encoding, decode=str, prefixes=True))
+        parts.append(part)
+    return replace(form, parts=tuple(parts))
 
 
 class Obstacle(msgspec.Struct, frozen=True):
@@ -120,52 +125,58 @@ class Obstacle(msgspec.Struct, frozen=True):
 
 def obstacles(bound: Sequence[BoundKey], ask: Lookup) -> list[Obstacle]:
     """The smallest set of obstacles."""
-    found, _ = nearest(bound, ask)
-    if found:
-        return found
-    missing = [name for name in ask.entities if not any(one.form.entity == name for one in bound)]
-    if missing:
-        return [Obstacle(codes.NOT_TOGETHER, f"{' and '.join(missing)} has no item that could be read")]
-    if len(ask.entities) > 1 and all(answer(bound, _alone(ask, name)) for name in ask.entities):
-        why = "each of them has a key for it, but they are not neighbours in one partition"
-        return [Obstacle(codes.NOT_TOGETHER, why)]
+    obstacles_found, _ = nearest(bound, ask)
+    if obstacles_found:
+        return obstacles_found
+    absent_entities = [name for name in ask.entities if not any(key.form.entity == name for key in bound)]
+    if absent_entities:
+        return [Obstacle(codes.NOT_TOGETHER, f"{' and '.join(absent_entities)} has no item that could be read")]
+    if len(ask.entities) > 1 and all(answer(bound, _for_one_entity(ask, name)) for name in ask.entities):
+        reason = "each of them has a key for it, but they are not neighbours in one partition"
+        return [Obstacle(codes.NOT_TOGETHER, reason)]
     return [Obstacle(codes.NOT_SERVED, "only a scan of the whole table would answer it")]
 
 
 def nearest(bound: Sequence[BoundKey], ask: Lookup) -> tuple[list[Obstacle], Lookup | None]:
     """The demands that must be dropped for an answer, and the remaining question; None if nothing helps."""
-    ways = list(_easier(ask))
-    for size in sorted({*range(1, min(MOST_GIVEN_UP, len(ways)) + 1), len(ways)}):
-        for some in combinations(ways, size):
-            easier = ask
-            for _, _, demand in some:
-                easier = demand(easier)
-            if found := answer(bound, easier):
-                return [Obstacle(code, why, found.plan.slot) for code, why, _ in some], easier
+    demands = list(_demands(ask))
+    for size in sorted({*range(1, min(MOST_GIVEN_UP, len(demands)) + 1), len(demands)}):
+        for dropped_demands in combinations(demands, size):
+            easier_ask = ask
+            for _, _, demand in dropped_demands:
+                easier_ask = demand(easier_ask)
+            if key_answer := answer(bound, easier_ask):
+                return [Obstacle(code, why, key_answer.plan.slot) for code, why, _ in dropped_demands], easier_ask
     return [], None
 
 
-def _alone(ask: Lookup, entity: str) -> Lookup:
-    order = tuple(one for one in ask.order if one.entity in ("", entity))
+def _for_one_entity(ask: Lookup, entity: str) -> Lookup:
+    order = tuple(order_item for order_item in ask.order if order_item.entity in ("", entity))
     return replace(ask, entities=(entity,), order=order)
 
 
-def _easier(ask: Lookup) -> Iterator[tuple[Code, str, Callable[[Lookup], Lookup]]]:
+def _demands(ask: Lookup) -> Iterator[tuple[Code, str, Callable[[Lookup], Lookup]]]:
     """The demands of a question, each with a function that drops it."""
     if ask.consistent:
-        yield codes.STRONG_INDEX, "an index cannot be read consistently", lambda one: replace(one, consistent=False)
+        yield (
+            codes.STRONG_INDEX,
+            "an index cannot be read consistently",
+            lambda lookup: replace(lookup, consistent=False),
+        )
     text = "the index does not hold all attributes that are asked for"
-    yield codes.NOT_HELD, text, lambda one: replace(one, needs=frozenset())
+    yield codes.NOT_HELD, text, lambda lookup: replace(lookup, needs=frozenset())
     if ask.order:
-        sort = ", ".join(f"{o.attribute}{' descending' if o.descending else ''}" for o in ask.order)
-        yield codes.NOT_SORTED, f"the keys are not in the order of {sort}", lambda one: replace(one, order=())
+        sort = ", ".join(
+            f"{order_item.attribute}{' descending' if order_item.descending else ''}" for order_item in ask.order
+        )
+        yield codes.NOT_SORTED, f"the keys are not in the order of {sort}", lambda lookup: replace(lookup, order=())
     if ask.within:
         name = ask.within.attribute
         text = f"the range over {name} would be left to a filter"
-        yield codes.NOT_RANGED, text, _leaving(name)
+        yield codes.NOT_RANGED, text, _filtering(name)
     for name in sorted(ask.given - ask.filtered):
-        yield codes.FILTERED, f"{name} would be left to a filter", _leaving(name)
+        yield codes.FILTERED, f"{name} would be left to a filter", _filtering(name)
 
 
-def _leaving(name: str) -> Callable[[Lookup], Lookup]:
-    return lambda one: replace(one, filtered=one.filtered | {name})
+def _filtering(name: str) -> Callable[[Lookup], Lookup]:
+    return lambda lookup: replace(lookup, filtered=lookup.filtered | {name})

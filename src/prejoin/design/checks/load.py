@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from prejoin.constructs.registry import ending_of
 from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.report import Report
@@ -39,77 +40,85 @@ CACHE = "keep several copies of what is read, cache it, or read less at a time"
 """The fix for too many reads of one partition."""
 
 
-def check_load(r: Report) -> None:
-    found = _loads(r)
-    for load in found:
-        _hot(r, load)
-    _hot_together(r, found)
-    _hot_counters(r)
-    _few_partitions(r, found)
-    _unbounded(r)
-    _items(r)
-    _counts(r)
-    check_appends(r)
+def check_load(report: Report) -> None:
+    key_loads = _key_loads(report)
+    for load in key_loads:
+        _check_hot(report, load)
+    _check_shared_partitions(report, key_loads)
+    _check_counters(report)
+    _check_few_partitions(report, key_loads)
+    _check_unbounded(report)
+    _check_item_sizes(report)
+    _check_counts(report)
+    check_appends(report)
 
 
-def _partition(key: BoundKey) -> tuple[str, ...]:
+def _partition_attributes(key: BoundKey) -> tuple[str, ...]:
     """The attributes that distinguish partitions, without shards, and without time buckets, which are all current."""
-    found = [f.attribute for f in key.form.pk.fields if not f.encoding.shards and not f.encoding.bucket]
-    return tuple(dict.fromkeys(found))
+    names = [field.attribute for field in key.form.pk.fields if not field.encoding.shards and not field.encoding.bucket]
+    return tuple(dict.fromkeys(names))
 
 
-def _shards(key: BoundKey) -> int:
-    found = 1
+def _shard_count(key: BoundKey) -> int:
+    shards = 1
     for field in key.form.pk.fields:
-        found *= field.encoding.shards or 1
-    return found
+        shards *= field.encoding.shards or 1
+    return shards
 
 
-def _loads(r: Report) -> list[Load]:
+def _key_loads(report: Report) -> list[Load]:
     """The loads of the keys that can be parsed, and of guards whose attributes exist."""
-    usable = {(facet.entity, facet.copy, facet.slot) for facet in usable_facets(r.design, r.workload)}
+    usable = {(facet.entity, facet.copy, facet.slot) for facet in usable_facets(report.design, report.workload)}
     items = []
-    for item in r.design.items:
-        facets = tuple(f for f in item.facets if (item.entity, item.copy, f.slot) in usable)
+    for item in report.design.items:
+        facets = tuple(facet for facet in item.facets if (item.entity, item.copy, facet.slot) in usable)
         if facets:
             items.append(replace(item, facets=facets))
     guards = tuple(
         guard
-        for guard in r.design.guards
-        if (entity := r.workload.entity(guard.entity)) and all(map(entity.attribute, guard.attributes))
+        for guard in report.design.guards
+        if (entity := report.workload.entity(guard.entity)) and all(map(entity.attribute, guard.attributes))
     )
-    return list(loads(r.workload, map_patterns(replace(r.design, items=tuple(items), guards=guards), r.workload)))
+    return list(
+        loads(report.workload, map_patterns(replace(report.design, items=tuple(items), guards=guards), report.workload))
+    )
 
 
-def _hot(r: Report, load: Load) -> None:
-    key = next((k for k in r.keys if (k.entity.name, k.item.copy, k.slot) == (load.entity, load.copy, load.slot)), None)
+def _check_hot(report: Report, load: Load) -> None:
+    key = next(
+        (k for k in report.keys if (k.entity.name, k.item.copy, k.slot) == (load.entity, load.copy, load.slot)), None
+    )
     if key is None or not load.hot:
         return
-    where = f"{key.facet.pk[0]} in {key.slot}"
-    part = f"{load.share:.0%} go to one partition of {where}: {load.busiest:,.0f}, and {load.limit:,} is the limit"
+    place = f"{key.facet.pk[0]} in {key.slot}"
+    part = f"{load.share:.0%} go to one partition of {place}: {load.busiest:,.0f}, and {load.limit:,} is the limit"
     if load.read:
         calls = f"{load.calls:,.0f} reads/s of {load.units / load.calls:,.1f} units"
-        r.say(
+        report.say(
             codes.HOT,
             f"{load.read}: {calls} are {load.units:,.0f} read units/s, of which {part}",
-            CACHE + _hottest_phrase(r, key),
+            CACHE + _hottest_phrase(report, key),
             load.read,
         )
         return
-    fix = f"split it into {load.shards * _shards(key)} shards" if _spreads(r, key) else _no_key(r, key)
-    r.say(
+    fix = (
+        f"split it into {load.shards * _shard_count(key)} shards"
+        if _is_spread_by_shards(report, key)
+        else _fix_for_single_item(report, key)
+    )
+    report.say(
         codes.HOT,
         f"{key.name}: {load.calls:,.0f} writes/s are {load.units:,.0f} write units/s, of which {part}",
-        fix + _hottest_phrase(r, key),
+        fix + _hottest_phrase(report, key),
         key.item.entity,
         key.slot,
     )
 
 
-def _hottest_phrase(r: Report, key: BoundKey) -> str:
+def _hottest_phrase(report: Report, key: BoundKey) -> str:
     """How to say that a hottest key is not a partition, but one value of an attribute with many partitions."""
-    names = _partition(key)
-    patterns = unnamed_hottest(r.workload, key.entity, names)
+    names = _partition_attributes(key)
+    patterns = unnamed_hottest(report.workload, key.entity, names)
     return (
         f"; if the hottest of {name_list(patterns)} is one `{names[0]}`, write `hottest {names[0]} …%`"
         if patterns
@@ -117,115 +126,126 @@ def _hottest_phrase(r: Report, key: BoundKey) -> str:
     )
 
 
-def _hot_together(r: Report, found: Iterable[Load]) -> None:
+def _check_shared_partitions(report: Report, key_loads: Iterable[Load]) -> None:
     """Partitions that several reads, or the writes of several entities, make hot together, but none of them alone."""
-    keys = {(key.entity.name, key.item.copy, key.slot): key for key in r.keys}
-    shared: dict[tuple[str, str, bool], list[Load]] = {}
-    for load in found:
+    keys = {(key.entity.name, key.item.copy, key.slot): key for key in report.keys}
+    loads_by_partition: dict[tuple[str, str, bool], list[Load]] = {}
+    for load in key_loads:
         if key := keys.get((load.entity, load.copy, load.slot)):
-            shared.setdefault((load.slot, key.facet.pk[0], bool(load.read)), []).append(load)
-    for (slot, pk, reads), together in shared.items():
-        units = sum(load.busiest for load in together)
-        if units <= together[0].limit or any(load.hot for load in together):
+            loads_by_partition.setdefault((load.slot, key.facet.pk[0], bool(load.read)), []).append(load)
+    for (slot, pk, reads), partition_loads in loads_by_partition.items():
+        units = sum(load.busiest for load in partition_loads)
+        if units <= partition_loads[0].limit or any(load.hot for load in partition_loads):
             continue
-        limit = f"on one partition of {pk} in {slot}, and {together[0].limit:,} is the limit"
+        limit = f"on one partition of {pk} in {slot}, and {partition_loads[0].limit:,} is the limit"
         if reads:
-            what = f"{name_list([load.read for load in together])}: together {units:,.0f} read units/s"
+            subject = f"{name_list([load.read for load in partition_loads])}: together {units:,.0f} read units/s"
             fix = CACHE
         else:
-            what = f"writes of {name_list([load.entity for load in together])}: together {units:,.0f} write units/s"
+            subject = (
+                f"writes of {name_list([load.entity for load in partition_loads])}: together {units:,.0f} write units/s"
+            )
             fix = "give one of them partitions of its own"
-        r.say(codes.HOT, f"{what} {limit}", fix, together[0].entity, slot)
+        report.say(codes.HOT, f"{subject} {limit}", fix, partition_loads[0].entity, slot)
 
 
-def _hot_counters(r: Report) -> None:
-    for counter in r.design.counters:
-        entity = r.workload.entity(counter.entity)
+def _check_counters(report: Report) -> None:
+    for counter in report.design.counters:
+        entity = report.workload.entity(counter.entity)
         if entity is None:
             continue
         for attribute in (a for name in counter.attributes if (a := entity.attribute(name))):
-            units = counter_load(r.workload, entity, attribute)
+            units = counter_load(report.workload, entity, attribute)
             if units > limits.PARTITION_WRITE_UNITS * counter.shards:
                 enough = math.ceil(units / limits.PARTITION_WRITE_UNITS)
-                more = f"`{entity.name}.{attribute.name} in {enough} shards`"
-                r.say(
+                decision = f"`{entity.name}.{attribute.name} in {enough} shards`"
+                report.say(
                     codes.HOT,
                     f"{counter.name}: additions to one {entity.name} are {units:,.0f} write units/s, in "
                     f"{counter.shards} shards {units / counter.shards:,.0f} each, and 1,000 is the limit",
-                    more if enough <= MOST_SHARDS else "collect its writes in a queue and write it less often",
+                    decision if enough <= MOST_SHARDS else "collect its writes in a queue and write it less often",
                     entity.name,
                 )
 
 
-def _spreads(r: Report, key: BoundKey) -> bool:
+def _is_spread_by_shards(report: Report, key: BoundKey) -> bool:
     """Whether shards would spread the items of a partition; not if it holds one item."""
-    return spread_by(r.workload, key.entity, Candidate(key.entity.name, _partition(key))) is not None
+    return spread_by(report.workload, key.entity, Candidate(key.entity.name, _partition_attributes(key))) is not None
 
 
-def _no_key(r: Report, key: BoundKey) -> str:
+def _fix_for_single_item(report: Report, key: BoundKey) -> str:
     """The fix for an item that is written too often: no key spreads it."""
     for attribute in key.entity.attributes:
-        if units := counter_load(r.workload, key.entity, attribute):
+        if units := counter_load(report.workload, key.entity, attribute):
             shards = max(2, math.ceil(units / limits.PARTITION_WRITE_UNITS))
-            why = obstacle(r.workload, key.entity, attribute)
-            if not why:
+            reason = obstacle(report.workload, key.entity, attribute)
+            if not reason:
                 decision = f"`{key.entity.name}.{attribute.name} in {shards} shards`"
                 return f"no key spreads one item: add to one of {shards} items and read their sum, {decision}"
-            return f"no key spreads one item, and `{attribute.name}` cannot be a sharded counter: {why}"
+            return f"no key spreads one item, and `{attribute.name}` cannot be a sharded counter: {reason}"
     return "no key spreads one item: collect its writes in a queue and write it less often"
 
 
-def _few_partitions(r: Report, found: Iterable[Load]) -> None:
-    writes = {(load.entity, load.copy, load.slot): load for load in found if not load.read}
-    for key in r.keys:
-        names = _partition(key)
-        attributes = [key.entity.attribute(name) for name in names]
-        few = all(a is not None and (a.type.values or a.type.kind is Kind.BOOLEAN) for a in attributes)
-        if not few or _shards(key) > 1 or key.entity.singleton or not key.entity.id:
+def _check_few_partitions(report: Report, key_loads: Iterable[Load]) -> None:
+    """Keys whose partitions are the values of an enum or a boolean, before they are hot."""
+    write_loads = {(load.entity, load.copy, load.slot): load for load in key_loads if not load.read}
+    for key in report.keys:
+        if _shard_count(key) > 1 or key.entity.singleton or not key.entity.id or not _has_few_partitions(key):
             continue
-        declared = any(c.count is not None for c in key.entity.cardinality)
-        if declared and count_of(r.workload, key.entity) <= FEW:
+        is_declared = any(limit.count is not None for limit in key.entity.cardinality)
+        if is_declared and count_of(report.workload, key.entity) <= FEW:
             continue
-        load = writes.get((key.entity.name, key.item.copy, key.slot))
-        each = load.units / load.calls if load and load.units else write_units(size_of(key.entity))
+        load = write_loads.get((key.entity.name, key.item.copy, key.slot))
         if load and load.hot:
             continue  # reported as hot already
-        r.say(
+        units_per_write = load.units / load.calls if load and load.units else write_units(size_of(key.entity))
+        writes_allowed = limits.PARTITION_WRITE_UNITS / units_per_write
+        present_load = f", and has {load.calls:,.1f}" if load and load.calls >= 0.1 else ""
+        report.say(
             codes.FEW_PARTITIONS,
             f"{key.name}: all new items go to one partition of {key.slot}, `{key.facet.pk[0]}`; it takes "
-            f"{limits.PARTITION_WRITE_UNITS / each:,.0f} writes/s"
-            + (f", and has {load.calls:,.1f}" if load and load.calls >= 0.1 else ""),
+            f"{writes_allowed:,.0f} writes/s{present_load}",
             "shard it before that",
             key.item.entity,
             key.slot,
         )
 
 
-def _unbounded(r: Report) -> None:
-    local = [slot.name for slot in r.design.slots if slot.local]
-    for key in r.keys:
+def _has_few_partitions(key: BoundKey) -> bool:
+    """Whether only enums and booleans distinguish partitions, or nothing."""
+    attributes = [key.entity.attribute(name) for name in _partition_attributes(key)]
+    return all(
+        attribute is not None and (attribute.type.values or attribute.type.kind is Kind.BOOLEAN)
+        for attribute in attributes
+    )
+
+
+def _check_unbounded(report: Report) -> None:
+    """Partitions of the table that grow without bound, or beyond the limit that local indexes set."""
+    local_indexes = [slot.name for slot in report.design.slots if slot.local]
+    for key in report.keys:
         if key.slot != TABLE or any(field.encoding.bucket for field in key.form.pk.fields):
             continue
-        own = set(key.form.pk.attributes) & {a.name for a in key.entity.id} == {a.name for a in key.entity.id}
-        if own:
-            continue
-        open_ended = any(c.count is None for c in key.entity.cardinality)
-        number = max((c.count or 0 for c in key.entity.cardinality if c.per), default=0)
+        if {attribute.name for attribute in key.entity.id} <= set(key.form.pk.attributes):
+            continue  # each item has a partition of its own
+        is_unbounded = any(limit.count is None for limit in key.entity.cardinality)
+        number: float = max((limit.count or 0 for limit in key.entity.cardinality if limit.per), default=0)
+        if not _partition_attributes(key):
+            number = count_of(report.workload, key.entity)
         size = number * size_of(key.entity)
-        if not _partition(key):
-            number = count_of(r.workload, key.entity)
-            size = number * size_of(key.entity)
-        if local and (open_ended or size > limits.COLLECTION_SIZE_WITH_LOCAL_INDEX):
-            how = "without bound" if open_ended else f"to {size / limits.GB:,.0f} GB"
-            r.say(
+        # With a local index, all items of a partition key are stored together, at most 10 GB of them.
+        if local_indexes and (is_unbounded or size > limits.COLLECTION_SIZE_WITH_LOCAL_INDEX):
+            extent = "without bound" if is_unbounded else f"to {size / limits.GB:,.0f} GB"
+            partition = f"a partition `{key.facet.pk[0]}`"
+            report.say(
                 codes.LOCAL_LIMIT,
-                f"{key.name}: a partition `{key.facet.pk[0]}` grows {how}, and {name_list(local)} limits it to 10 GB",
+                f"{key.name}: {partition} grows {extent}, and {name_list(local_indexes)} limits it to 10 GB",
                 "use a global index instead",
                 key.item.entity,
                 TABLE,
             )
-        elif open_ended and key.entity.retention is None and not any(a.ttl for a in key.entity.attributes):
-            r.say(
+        elif is_unbounded and key.entity.retention is None and ending_of(key.entity) is None:
+            report.say(
                 codes.UNBOUNDED,
                 f"{key.name}: nothing limits the number of items under one `{key.facet.pk[0]}`",
                 "split it by time, or let old items expire",
@@ -234,24 +254,33 @@ def _unbounded(r: Report) -> None:
             )
 
 
-def _counts(r: Report) -> None:
+def _check_counts(report: Report) -> None:
     """Entities that are created more often than their declared number allows."""
-    removed = {a.entity for w in r.writes for a in w.actions if a.verb in (Verb.DELETE, Verb.EXPIRE)}
-    for entity in r.workload.entities:
-        rate = surely_created(r.workload, entity)
-        declared = any(c.count is not None for c in entity.cardinality) and is_count_known(r.workload, entity)
-        if not rate or not declared or entity.name in removed:
+    entities_removed = {
+        action.entity
+        for write in report.writes
+        for action in write.actions
+        if action.verb in (Verb.DELETE, Verb.EXPIRE)
+    }
+    for entity in report.workload.entities:
+        rate = surely_created(report.workload, entity)
+        is_declared = any(limit.count is not None for limit in entity.cardinality) and is_count_known(
+            report.workload, entity
+        )
+        if not rate or not is_declared or entity.name in entities_removed:
             continue
-        number = count_of(r.workload, entity)
-        each = f"{rate:,.{0 if rate >= 10 else 2}f} new items/s"
-        reached = f"{each} reach the declared number of {number:,} after {_duration(number / rate)}"
+        number = count_of(report.workload, entity)
+        rate_text = f"{rate:,.{0 if rate >= 10 else 2}f} new items/s"
+        statement = f"{rate_text} reach the declared number of {number:,} after {_duration(number / rate)}"
         fix = "correct the frequency or the cardinality"
         if entity.retention is not None and rate * entity.retention > _MANY_TIMES * number:
-            kept = f"they are kept for {write_span(entity.retention)}, which makes {rate * entity.retention:,.0f}"
-            r.say(codes.CONTRADICTED, f"{entity.name}: {reached}, and {kept}", fix, entity.name)
-        elif entity.retention is None and not any(a.ttl for a in entity.attributes) and number < rate * _SOON:
+            retention_text = (
+                f"they are kept for {write_span(entity.retention)}, which makes {rate * entity.retention:,.0f}"
+            )
+            report.say(codes.CONTRADICTED, f"{entity.name}: {statement}, and {retention_text}", fix, entity.name)
+        elif entity.retention is None and ending_of(entity) is None and number < rate * _SOON:
             fix += "; or say how long they are kept, `**Retention**: 30 days`"
-            r.say(codes.CONTRADICTED, f"{entity.name}: {reached}, and nothing removes them", fix, entity.name)
+            report.say(codes.CONTRADICTED, f"{entity.name}: {statement}, and nothing removes them", fix, entity.name)
 
 
 def _duration(seconds: float) -> str:
@@ -262,22 +291,22 @@ def _duration(seconds: float) -> str:
     return f"{seconds:,.0f} seconds"
 
 
-def _items(r: Report) -> None:
-    for entity in r.workload.entities:
+def _check_item_sizes(report: Report) -> None:
+    for entity in report.workload.entities:
         size = size_of(entity)
         if size > limits.ITEM_SIZE:
-            largest = max(entity.attributes, key=lambda a: a.size or 0)
-            split = "give the large part the type `content`, which is kept beside the item, or split the item"
-            r.say(
+            largest = max(entity.attributes, key=lambda attribute: attribute.size or 0)
+            advice = "give the large part the type `content`, which is kept beside the item, or split the item"
+            report.say(
                 codes.ITEM_SIZE,
                 f"a {entity.name} has {size / limits.KB:,.0f} KB, and an item has at most 400",
-                content_fix(largest.name, largest.size) if largest.size and largest.size > LARGE else split,
+                content_fix(largest.name, largest.size) if largest.size and largest.size > LARGE else advice,
                 entity.name,
             )
             continue
         for attribute in entity.attributes:
             if attribute.size and attribute.size > LARGE and attribute.type.kind is not Kind.CONTENT:
-                r.say(
+                report.say(
                     codes.LARGE_ATTRIBUTE,
                     f"{entity.name}.{attribute.name} has {attribute.size / limits.KB:,.0f} KB; each write of the item "
                     f"costs {write_units(attribute.size):,.0f} units for it",

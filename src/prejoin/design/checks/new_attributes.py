@@ -12,47 +12,47 @@ from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.model import Workload
 
 
-def check_additions(r: Report) -> None:
-    for one in new_attributes_of(r.design, r.workload):
-        _new(r, one)
-    _unused_defaults(r)
+def check_additions(report: Report) -> None:
+    for new_attribute in new_attributes_of(report.design, report.workload):
+        _new(report, new_attribute)
+    _unused_defaults(report)
 
 
-def new_attributes(kept: Design, workload: Workload, design: Design, at: At) -> list[Diagnostic]:
+def new_attributes(kept_names: Design, workload: Workload, design: Design, at: At) -> list[Diagnostic]:
     """The diagnostics about attributes that a design in use does not know, if another design replaces it."""
-    report = Report(kept, workload, at)
-    for one in new_attributes_of(kept, workload, design):
-        _new(report, one)
+    report = Report(kept_names, workload, at)
+    for entity in new_attributes_of(kept_names, workload, design):
+        _new(report, entity)
     return report.diagnostics
 
 
-def _new(r: Report, one: NewAttribute) -> None:
-    name = f"{one.entity}.{one.attribute.name}"
-    if not one.readable:
-        line = write_attribute(one.attribute).partition(")")[0]
-        r.say(
+def _new(report: Report, entity: NewAttribute) -> None:
+    name = f"{entity.entity}.{entity.attribute.name}"
+    if not entity.readable:
+        line = write_attribute(entity.attribute).partition(")")[0]
+        report.say(
             codes.NEW_ATTRIBUTE,
             f"{name} is new since the design was written: items that were written before lack it, and cannot be read",
             f"give it a default, `` {line}, default=…) ``, or mark it `optional`; or write it into every item before "
             f"the new code reads them",
-            one.entity,
+            entity.entity,
         )
-    elif one.keyed and one.attribute.default is not None:
-        r.say(
+    elif entity.keyed and entity.attribute.default is not None:
+        report.say(
             codes.NOT_BACKFILLED,
-            f"{name} is new and in the key of {name_list(list(one.keyed))}: items that were written before have its "
+            f"{name} is new and in the key of {name_list(list(entity.keyed))}: items that were written before have its "
             "default when they are read, and are not in the index",
             "write them again, or run `prejoin audit --repair` with the new schema",
-            one.entity,
+            entity.entity,
         )
 
 
-def _unused_defaults(r: Report) -> None:
-    for entity in r.workload.entities:
-        base = r.base(entity.name)
+def _unused_defaults(report: Report) -> None:
+    for entity in report.workload.entities:
+        base = report.base(entity.name)
         for attribute in entity.attributes if base else ():
             if base and attribute.default is not None and attribute.name in base.form.attributes:
-                r.say(
+                report.say(
                     codes.UNUSED_DEFAULT,
                     f"{entity.name}.{attribute.name} is in the table's key `{base.text}`, so every item has it: its "
                     "default is never used",

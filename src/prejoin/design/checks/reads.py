@@ -6,6 +6,7 @@ import re
 
 from msgspec.structs import replace
 
+from prejoin.constructs.registry import ending_of
 from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import KeyAnswer, answer, obstacles
@@ -13,15 +14,17 @@ from prejoin.design.checks.report import Report
 from prejoin.design.cost.assumptions import count_by, count_of, count_said, kept_by_all, size_of
 from prejoin.design.cost.bill import pattern_cost
 from prejoin.design.cost.units import predict_units
-from prejoin.design.mapping.map_reads import NotServedError, ask_of, filter_text, is_membership, is_tested
+from prejoin.design.mapping.map_reads import NotServedError, ask_of
 from prejoin.design.model import TABLE, Call, Request, Units
+from prejoin.design.operation_text import filter_words
+from prejoin.design.phrases import money
 from prejoin.keys import KeyForm, KeyText, Lookup, Plan, Template, disjoint, remedy
 from prejoin.keys.template.shape import ANYTHING, literal, meet
 from prejoin.protocol import limits
 from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.grammar.inputs import write_inputs
-from prejoin.workload.lookup import alternatives, bare_name
-from prejoin.workload.model import Accept, Entity, Input, Op, Read, Result, Workload
+from prejoin.workload.model import Attribute, Entity, Op, Read, Result, Workload
+from prejoin.workload.program.resolved_read import Clause, Role, resolve_read
 
 MOST_REQUESTS = 10
 """The most parallel requests that are not reported."""
@@ -34,37 +37,38 @@ _PAST = re.compile(r"(?i)overdue|expired|past.?due|elapsed|(?<![a-z])late(?![a-z
 _FUTURE = re.compile(r"(?i)upcoming|future|not yet due")
 
 
-def check_reads(r: Report) -> None:
-    accepted = {d.pin.pattern for d in r.workload.decisions if isinstance(d.pin, Accept)}
-    for read in r.reads:
-        found = r.answers.get(read.id)
-        if found is None:
-            if read.id not in accepted:
-                _not_served(r, read)
+def check_reads(report: Report) -> None:
+    for read in report.reads:
+        key_answer = report.answers.get(read.id)
+        if key_answer is None:
+            if not resolve_read(report.workload, read).accepted:
+                _report_unserved(report, read)
         else:
-            if found.code:
-                r.say(found.code, f"{read.id} {found.more}", _FIXES[found.code.id], read.id)
-            _several(r, read, found)
-            _pages(r, read, found)
-            _filters(r, read, found)
-            _unasked(r, read)
-        _as_written(r, read, found)
-        _side(r, read)
-        _expired(r, read)
+            if key_answer.code:
+                report.say(key_answer.code, f"{read.id} {key_answer.more}", _FIXES[key_answer.code.id], read.id)
+            _check_shards(report, read, key_answer)
+            _check_page_size(report, read, key_answer)
+            _check_filters(report, read, key_answer)
+            _check_undeclared_filters(report, read)
+        _check_declared_request(report, read, key_answer)
+        _check_direction(report, read)
+        _check_expired(report, read)
 
 
-def _not_served(r: Report, read: Read) -> None:
-    ask = r.asks.get(read.id)
+def _report_unserved(report: Report, read: Read) -> None:
+    if not read.entities:
+        return  # a check of the document reports it
+    ask = report.asks.get(read.id)
     if ask is None:
         try:
-            ask_of(read, r.workload)
+            ask_of(read, report.workload)
         except NotServedError as problem:
-            r.say(codes.NOT_SERVED, f"{read.id}: {problem}", problem.remedy, read.id)
+            report.say(codes.NOT_SERVED, f"{read.id}: {problem}", problem.remedy, read.id)
         return
-    for found in obstacles(r.keys, ask):
-        where = f" by {found.slot}" if found.slot else ""
-        fix = _remedies(found.slot).get(found.code.id) or remedy(ask, f" of {' and '.join(ask.entities)}")
-        r.say(found.code, f"{read.id}, {ask}, is not answered{where}: {found.why}", fix, read.id)
+    for obstacle in obstacles(report.keys, ask):
+        place = f" by {obstacle.slot}" if obstacle.slot else ""
+        fix = _remedies(obstacle.slot).get(obstacle.code.id) or remedy(ask, f" of {' and '.join(ask.entities)}")
+        report.say(obstacle.code, f"{read.id}, {ask}, is not answered{place}: {obstacle.why}", fix, read.id)
 
 
 def _remedies(slot: str) -> dict[str, str]:
@@ -78,130 +82,130 @@ def _remedies(slot: str) -> dict[str, str]:
 # --- The operation that is written down -------------------------------------------------------------------------------
 
 
-def _as_written(r: Report, read: Read, found: KeyAnswer | None) -> None:
-    operation = r.design.operation(read.id)
-    ask = r.asks.get(read.id)
+def _check_declared_request(report: Report, read: Read, key_answer: KeyAnswer | None) -> None:
+    operation = report.design.operation(read.id)
+    ask = report.asks.get(read.id)
     if operation is None or not operation.requests or ask is None:
         return
     request = operation.requests[0]
-    if request.consistent and not _local(r, request.slot) and found:
+    if request.consistent and not _is_table_or_local(report, request.slot) and key_answer:
         fix = "read the table, or accept an eventual read"
-        r.say(codes.STRONG_INDEX, f"{read.id} reads {request.slot} consistently", fix, read.id)
+        report.say(codes.STRONG_INDEX, f"{read.id} reads {request.slot} consistently", fix, read.id)
     if request.call in (Call.GET, Call.BATCH_GET, Call.TRANSACT_GET):
-        _whole_key(r, read, ask, request, found)
+        _check_whole_key(report, read, ask, request, key_answer)
     elif request.call is Call.QUERY:
-        if found:
-            _query(r, read, ask, request, found)
-        _prefix(r, read, ask, request)
+        if key_answer:
+            _check_query(report, read, ask, request, key_answer)
+        _check_prefix(report, read, ask, request)
 
 
-def _local(r: Report, name: str) -> bool:
-    slot = r.design.slot(name)
+def _is_table_or_local(report: Report, name: str) -> bool:
+    slot = report.design.slot(name)
     return name == TABLE or slot is None or slot.local
 
 
-def _whole_key(r: Report, read: Read, ask: Lookup, request: Request, found: KeyAnswer | None) -> None:
+def _check_whole_key(report: Report, read: Read, ask: Lookup, request: Request, key_answer: KeyAnswer | None) -> None:
     lacking: list[set[str]] = []
-    for key in r.keys:
+    for key in report.keys:
         if key.slot == TABLE and key.item.entity in ask.entities:
             names = {ask.name(key.item.entity, a) for a in key.form.attributes}
             constant = {n for n in names if (a := key.entity.attribute(n)) and len(a.type.values) == 1}
-            lacking.append(names - ask.given - constant)
+            lacking.append(names - (ask.given - ask.optional) - constant)
     if not lacking or not all(lacking):
         return
-    least = min((sorted(names) for names in lacking), key=len)
-    instead = f"; {found.plan.operation} of {found.plan.slot} needs less" if found else ""
-    r.say(
+    fewest_names = min((sorted(names) for names in lacking), key=len)
+    instead = f"; {key_answer.plan.operation} of {key_answer.plan.slot} needs less" if key_answer else ""
+    report.say(
         codes.NOT_AS_ASKED,
-        f"{read.id} is a {request.call}, which needs the whole key, and {name_list(least)} is not given",
-        f"give {name_list(least)} too{instead}",
+        f"{read.id} is a {request.call}, which needs the whole key, and {name_list(fewest_names)} is not given",
+        f"give {name_list(fewest_names)} too{instead}",
         read.id,
     )
 
 
-def _query(r: Report, read: Read, ask: Lookup, request: Request, found: KeyAnswer) -> None:
-    there = [key for key in r.keys if key.slot == request.slot]
-    here = answer(there, ask)
-    if here is None:
-        why = "; ".join(one.why for one in obstacles(there, ask))
-        if found.plan.slot != request.slot:
-            r.say(
+def _check_query(report: Report, read: Read, ask: Lookup, request: Request, key_answer: KeyAnswer) -> None:
+    slot_keys = [key for key in report.keys if key.slot == request.slot]
+    slot_answer = answer(slot_keys, ask)
+    if slot_answer is None:
+        reasons = "; ".join(obstacle.why for obstacle in obstacles(slot_keys, ask))
+        if key_answer.plan.slot != request.slot:
+            report.say(
                 codes.NOT_AS_ASKED,
-                f"{read.id} is a Query of {request.slot}, but {why}",
-                f"read {found.plan.slot} instead",
+                f"{read.id} is a Query of {request.slot}, but {reasons}",
+                f"read {key_answer.plan.slot} instead",
                 read.id,
             )
         return
-    plan = here.plan
-    if ask.order and plan.reverse != request.reverse and not _any_order(ask, plan):
-        way = "backwards" if plan.reverse else "forwards"
-        r.say(
+    plan = slot_answer.plan
+    if ask.order and plan.reverse != request.reverse and not _has_no_order(ask, plan):
+        direction = "backwards" if plan.reverse else "forwards"
+        report.say(
             codes.NOT_AS_ASKED,
             f"{read.id} wants `{read.sort[0].attribute}` {read.sort[0].direction}, and reads the other way",
-            f"read {request.slot} {way}",
+            f"read {request.slot} {direction}",
             read.id,
         )
     if request.slot == TABLE and plan.operation == "GetItem" and not request.filters:
-        r.say(codes.COULD_GET, f"{read.id} is a Query, and knows the whole key", "use GetItem", read.id)
+        report.say(codes.COULD_GET, f"{read.id} is a Query, and knows the whole key", "use GetItem", read.id)
 
 
-def _any_order(ask: Lookup, plan: Plan) -> bool:
+def _has_no_order(ask: Lookup, plan: Plan) -> bool:
     """Whether there is one item, or nothing left to sort."""
     return plan.operation == "GetItem" or all(order.attribute in ask.given for order in ask.order)
 
 
-def _prefix(r: Report, read: Read, ask: Lookup, request: Request) -> None:
-    condition = request.sort_condition
+def _check_prefix(report: Report, read: Read, ask: Lookup, request: Request) -> None:
+    """A `begins_with` without a separator at the end also finds keys whose word goes on: `ORDER` and `ORDERLINE`."""
+    condition = request.sk
     if condition is None or condition.op != "begins_with":
         return
     prefix = condition.low
-    if "{" in prefix or prefix.endswith(r.design.separator):
+    if "{" in prefix or prefix.endswith(report.design.separator):
         return
-    there = [key for key in r.keys if key.slot == request.slot]
-    mine = [key for key in there if key.item.entity in ask.entities and _begins(key, prefix)]
-    others = {
-        key.name
-        for key in there
-        for own in mine
-        if key not in mine or key.item.copy != own.item.copy
-        if key.item.entity not in ask.entities or key.item.copy
-        if key.form.sk
-        and not disjoint(key.form.pk, own.form.pk)
-        and meet(key.form.sk.shape, literal(prefix) + ANYTHING)
-    }
-    if others:
-        r.say(
+    matching_keys = [key for key in report.keys if key.slot == request.slot and _begins_with(key, prefix)]
+    asked_keys = [key for key in matching_keys if key.item.entity in ask.entities]
+    other_names = set()
+    for key in matching_keys:
+        # Copies of the same items are others, too.
+        if key.item.entity in ask.entities and not key.item.copy:
+            continue
+        for asked_key in asked_keys:
+            is_other = key not in asked_keys or key.item.copy != asked_key.item.copy
+            if is_other and not disjoint(key.form.pk, asked_key.form.pk):
+                other_names.add(key.name)
+    if other_names:
+        report.say(
             codes.LOOSE_PREFIX,
-            f"{read.id}: `begins_with {prefix}` also finds {name_list(sorted(others))}",
-            f"write `begins_with {prefix}{r.design.separator}`",
+            f"{read.id}: `begins_with {prefix}` also finds {name_list(sorted(other_names))}",
+            f"write `begins_with {prefix}{report.design.separator}`",
             read.id,
         )
 
 
-def _begins(key: BoundKey, prefix: str) -> bool:
+def _begins_with(key: BoundKey, prefix: str) -> bool:
     return key.form.sk is not None and meet(key.form.sk.shape, literal(prefix) + ANYTHING)
 
 
-def check_prefixes(r: Report) -> None:
+def check_prefixes(report: Report) -> None:
     """Words of sort keys that another word begins with, without a separator at the end."""
-    for one in r.keys:
-        word = _word(one.form.sk)
-        if not word or word.endswith(r.design.separator):
+    for key in report.keys:
+        word = _leading_word(key.form.sk)
+        if not word or word.endswith(report.design.separator):
             continue
-        for other in r.keys:
-            longer = _word(other.form.sk)
-            within = other.slot == one.slot and longer != word and longer.startswith(word)
-            if within and not disjoint(one.form.pk, other.form.pk):
-                r.say(
+        for other in report.keys:
+            longer = _leading_word(other.form.sk)
+            is_shadowed = other.slot == key.slot and longer != word and longer.startswith(word)
+            if is_shadowed and not disjoint(key.form.pk, other.form.pk):
+                report.say(
                     codes.LOOSE_PREFIX,
-                    f"{one.name} begins with `{word}` in {one.slot}, and so does {other.name} (`{longer}`)",
-                    f"write `{word}{r.design.separator}`",
-                    one.item.entity,
-                    one.slot,
+                    f"{key.name} begins with `{word}` in {key.slot}, and so does {other.name} (`{longer}`)",
+                    f"write `{word}{report.design.separator}`",
+                    key.item.entity,
+                    key.slot,
                 )
 
 
-def _word(sk: KeyForm | None) -> str:
+def _leading_word(sk: KeyForm | None) -> str:
     """The literal text at the start of a sort key, before a value."""
     parts = sk.parts if isinstance(sk, Template) else ()
     first = parts[0] if len(parts) > 1 else None
@@ -211,31 +215,32 @@ def _word(sk: KeyForm | None) -> str:
 # --- What it means to read it -----------------------------------------------------------------------------------------
 
 
-def _several(r: Report, read: Read, found: KeyAnswer) -> None:
-    if found.plan.shards > MOST_REQUESTS:
-        r.say(
+def _check_shards(report: Report, read: Read, key_answer: KeyAnswer) -> None:
+    if key_answer.plan.shards > MOST_REQUESTS:
+        report.say(
             codes.SEVERAL_REQUESTS,
-            f"{read.id} reads {found.plan.shards} shards of {found.plan.slot} for one result",
+            f"{read.id} reads {key_answer.plan.shards} shards of {key_answer.plan.slot} for one result",
             "use only as many shards as the writes need",
             read.id,
         )
 
 
-def _filters(r: Report, read: Read, found: KeyAnswer) -> None:
+def _check_filters(report: Report, read: Read, key_answer: KeyAnswer) -> None:
     """Filters that a key could serve: immutable attributes with one value, if no order depends on it."""
-    entity = r.workload.entity(read.entities[0])
-    form = found.plan.facets[0]
-    sorting = [other for other in r.answers.values() if form in other.plan.facets if _depends(other.plan.lookup)]
-    if entity is None or sorting:
+    entity = report.workload.entity(read.entities[0])
+    form = key_answer.plan.facets[0]
+    answers_of_key = [other for other in report.answers.values() if form in other.plan.facets]
+    if entity is None or any(_depends_on_order(other.plan.lookup) for other in answers_of_key):
         return
-    for one in (group[0] for group in alternatives(read.inputs) if len(group) == 1):
-        name = bare_name(one.attribute)
-        attribute = entity.attribute(name)
-        if not one.filter or one.optional or one.op is not Op.EQ or attribute is None:
+    # A group of several clauses is an alternative, `a or b`, which no key serves.
+    clauses = [group[0] for group in resolve_read(report.workload, read).groups if len(group) == 1]
+    for clause in clauses:
+        is_required_filter = clause.input.filter and not clause.input.optional and clause.input.op is Op.EQ
+        attribute = entity.attribute(clause.name)
+        if not is_required_filter or attribute is None or not _is_constant(report, entity, attribute):
             continue
-        if attribute.mutable or attribute.optional or attribute.ttl or r.changers(entity, name):
-            continue
-        r.say(
+        name = clause.name
+        report.say(
             codes.COULD_BE_KEY,
             f"{read.id} filters by `{name}`, which never changes and could be in the sort key",
             f"if it is asked often, write `{name}` instead of `filter {name}`, and put `{{{name}}}` before what the "
@@ -244,61 +249,75 @@ def _filters(r: Report, read: Read, found: KeyAnswer) -> None:
         )
 
 
-def _unasked(r: Report, read: Read) -> None:
+def _is_constant(report: Report, entity: Entity, attribute: Attribute) -> bool:
+    """Whether all items have an attribute, and keep its value."""
+    may_vary = attribute.mutable or attribute.optional or attribute.ttl
+    return not may_vary and not report.changers(entity, attribute.name)
+
+
+def _check_undeclared_filters(report: Report, read: Read) -> None:
     """Inputs that no key serves and that are not declared as filters, with the cost of both."""
-    operation = r.design.operation(read.id)
-    accepted = any(isinstance(d.pin, Accept) and d.pin.pattern == read.id for d in r.workload.decisions)
-    if operation is None or not operation.served or not operation.requests or accepted:
+    operation = report.design.operation(read.id)
+    resolved = resolve_read(report.workload, read)
+    if operation is None or not operation.served or not operation.requests or resolved.accepted:
         return
-    first, *rest = operation.requests
-    asked = [one for one in read.inputs if (is_tested(one) or is_membership(one)) and not one.filter]
-    tested = [one for one in asked if not one.optional and filter_text(one) in first.filters]
-    if not tested:
+    first, *further_requests = operation.requests
+    tested_clauses = [
+        clause
+        for clause in resolved.having(Role.FILTER, Role.MEMBERSHIP)
+        if not clause.input.filter and not clause.input.optional and clause.input in first.tested_inputs
+    ]
+    if not tested_clauses:
         return
-    unfiltered = replace(operation, requests=(replace(first, filters=()), *rest))
-    only = predict_units(unfiltered, r.design, r.workload).read * (
-        1 if read.limit or read.page else kept_by_all(r.workload, read, tested)
-    )
-    paid, less = (
-        pattern_cost(read, replace(r.design, operations=(replace(operation, units=Units(units)),)))
-        for units in (predict_units(operation, r.design, r.workload).read, only)
-    )
-    if paid.units.read <= less.units.read:
+    unfiltered_operation = replace(operation, requests=(replace(first, filters=()), *further_requests))
+    units = predict_units(operation, report.design, report.workload).read
+    matching_units = predict_units(unfiltered_operation, report.design, report.workload).read
+    # A page is read until it is full, so it is paid for as many items as match.
+    if not (read.limit or read.page):
+        matching_units *= kept_by_all(resolved, tested_clauses)
+    filtered_cost, matching_cost = [
+        pattern_cost(read, replace(report.design, operations=(replace(operation, units=Units(read_units)),)))
+        for read_units in (units, matching_units)
+    ]
+    if filtered_cost.units.read <= matching_cost.units.read:
         return  # the items that do not match are within the same read unit
-    names = " and ".join(f"`{filter_text(one)}`" for one in tested)
-    r.say(
+    filter_texts = " and ".join(f"`{filter_words((clause.input,))}`" for clause in tested_clauses)
+    price = f"{filtered_cost.units.read:g} units ({money(filtered_cost.dollars)} a month)"
+    matching_price = f"{matching_cost.units.read:g} ({money(matching_cost.dollars)})"
+    report.say(
         codes.UNASKED_FILTER,
-        f"{read.id} filters by {names}, because no key of the design finds it: a call reads {paid.units.read:g} units "
-        f"(${paid.dollars:,.2f} a month), and the items that match are {less.units.read:g} (${less.dollars:,.2f})",
-        _instead(tested[0]),
+        f"{read.id} filters by {filter_texts}, because no key of the design finds it: a call reads {price}, and the "
+        f"items that match are {matching_price}",
+        _fix_for_filter(tested_clauses[0]),
         read.id,
     )
 
 
-def _instead(one: Input) -> str:
-    accept = f"write `{write_inputs((replace(one, filter=True),))}` to accept it"
-    if not is_membership(one):
-        return accept
-    if one.keeps is None:  # with few matches, the filter is not taken
-        return f"{accept}; or if few items match, say so: `{write_inputs((replace(one, keeps=1),))}`"
-    return f"{accept}; or give an index a key that holds only the items that match"
+def _fix_for_filter(clause: Clause) -> str:
+    input_ = clause.input
+    acceptance = f"write `{write_inputs((replace(input_, filter=True),))}` to accept it"
+    if clause.role is not Role.MEMBERSHIP:
+        return acceptance
+    if input_.keeps is None:  # with few matches, the filter is not taken
+        return f"{acceptance}; or if few items match, say so: `{write_inputs((replace(input_, keeps=1),))}`"
+    return f"{acceptance}; or give an index a key that holds only the items that match"
 
 
-def _depends(ask: Lookup) -> bool:
+def _depends_on_order(ask: Lookup) -> bool:
     return bool(ask.order) or ask.within is not None
 
 
-def _pages(r: Report, read: Read, found: KeyAnswer) -> None:
+def _check_page_size(report: Report, read: Read, key_answer: KeyAnswer) -> None:
     if read.result is not Result.MANY or read.limit or read.page or read.paginated:
         return
     total = 0
-    for name in found.plan.lookup.entities:
-        entity = r.workload.entity(name)
-        number = expected(r.workload, entity, found.plan.lookup) if entity else None
+    for name in key_answer.plan.lookup.entities:
+        entity = report.workload.entity(name)
+        number = expected(report.workload, entity, key_answer.plan.lookup) if entity else None
         if entity and number:
             total += number * size_of(entity)
     if total > limits.PAGE_SIZE:
-        r.say(
+        report.say(
             codes.PAGES,
             f"{read.id} has {total / limits.MB:,.1f} MB in one result, and a page has 1 MB",
             "say `Yes` under Paginated, or give a limit",
@@ -308,39 +327,43 @@ def _pages(r: Report, read: Read, found: KeyAnswer) -> None:
 
 def expected(workload: Workload, entity: Entity, ask: Lookup) -> int | None:
     """The number of items of an entity that a question finds, by the document; None if it does not say."""
-    given = {ask.attribute(entity.name, name) for name in ask.given}
-    if not given and not ask.within:
+    attributes = {ask.attribute(entity.name, name) for name in ask.given}
+    if not attributes and not ask.within:
         return count_of(workload, entity)
     if ask.within:
         return None
-    return None if count_said(workload, entity, given) is None else round(count_by(workload, entity, given))
+    return None if count_said(workload, entity, attributes) is None else round(count_by(workload, entity, attributes))
 
 
-def _side(r: Report, read: Read) -> None:
+def _check_direction(report: Report, read: Read) -> None:
     text = f"{read.name} {read.description}"
     words = _PAST.search(text), _FUTURE.search(text)
-    for one in read.inputs:
-        later = one.op in (Op.GT, Op.GE)
-        earlier = one.op in (Op.LT, Op.LE)
+    for condition in read.inputs:
+        later = condition.op in (Op.GT, Op.GE)
+        earlier = condition.op in (Op.LT, Op.LE)
         if (words[0] and later and not words[1]) or (words[1] and earlier and not words[0]):
             word = (words[0] or words[1])[0]  # type: ignore[index]
-            r.say(
+            report.say(
                 codes.WRONG_WAY,
-                f"{read.id} is about {word.lower()} items, and asks for `{one.attribute} {one.op}`",
-                f"ask for `{one.attribute} {'<' if later else '>'}`",
+                f"{read.id} is about {word.lower()} items, and asks for `{condition.attribute} {condition.op}`",
+                f"ask for `{condition.attribute} {'<' if later else '>'}`",
                 read.id,
             )
 
 
-def _expired(r: Report, read: Read) -> None:
-    asked = {bare_name(i.attribute) for i in read.inputs}
+def _check_expired(report: Report, read: Read) -> None:
+    asked_names = {
+        (name, bound.name)
+        for clause in resolve_read(report.workload, read).clauses
+        for name, bound in clause.bound.items()
+    }
     for name in read.entities:
-        entity = r.workload.entity(name)
-        for attribute in entity.attributes if entity else ():
-            if attribute.ttl and attribute.name not in asked:
-                r.say(
-                    codes.EXPIRED,
-                    f"{read.id} may find a {name} whose `{attribute.name}` has passed, until DynamoDB deletes it",
-                    f"read with the generated code, which leaves it out, or add `filter {attribute.name} > now`",
-                    read.id,
-                )
+        entity = report.workload.entity(name)
+        ending = ending_of(entity) if entity else None
+        if ending is not None and (name, ending.name) not in asked_names:
+            report.say(
+                codes.EXPIRED,
+                f"{read.id} may find a {name} whose `{ending.name}` has passed, until DynamoDB deletes it",
+                f"read with the generated code, which leaves it out, or add `filter {ending.name} > now`",
+                read.id,
+            )

@@ -13,7 +13,7 @@ from prejoin.design.model import TABLE, Design
 from prejoin.diagnostics import Code, Diagnostic, Span
 from prejoin.keys import Lookup
 from prejoin.workload.lookup import changes
-from prejoin.workload.model import Action, Entity, OutOfScope, Read, Workload, Write
+from prejoin.workload.model import Action, Entity, Read, Workload, Write
 
 At = Callable[[str, str], Span | None]
 """Returns the place in the design's document for an entity, an index or a pattern; the second argument is the slot
@@ -53,37 +53,33 @@ class Report:
     @cached_property
     def reads(self) -> tuple[Read, ...]:
         """The reads in scope."""
-        outside = self._outside
+        outside = self.workload.out_of_scope
         return tuple(read for read in self.workload.reads if read.id not in outside)
 
     @cached_property
     def writes(self) -> tuple[Write, ...]:
-        outside = self._outside
+        outside = self.workload.out_of_scope
         return tuple(w for w in (*self.workload.writes, *self.workload.deletes) if w.id not in outside)
-
-    @cached_property
-    def _outside(self) -> frozenset[str]:
-        return frozenset(d.pin.pattern for d in self.workload.decisions if isinstance(d.pin, OutOfScope))
 
     @cached_property
     def asks(self) -> dict[str, Lookup]:
         """The question of each read to the planner, if keys can answer it at all."""
-        found = {}
+        lookups = {}
         for read in self.reads:
             try:
-                found[read.id] = ask_of(read, self.workload)
+                lookups[read.id] = ask_of(read, self.workload)
             except ValueError:
                 continue
-        return found
+        return lookups
 
     @cached_property
     def answers(self) -> dict[str, KeyAnswer]:
         """The answer of the keys to each read that they serve."""
-        found = {}
+        answers = {}
         for id_, ask in self.asks.items():
-            if answered := answer(self.keys, ask):
-                found[id_] = answered
-        return found
+            if key_answer := answer(self.keys, ask):
+                answers[id_] = key_answer
+        return answers
 
     def base(self, entity: str) -> BoundKey | None:
         """The key of an entity's own item in the table."""

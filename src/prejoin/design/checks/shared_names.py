@@ -21,12 +21,13 @@ _NUMBERS = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL})
 _WORDS = {"S": "text", "N": "a number", "B": "binary"}
 
 
-def check_shared_names(r: Report) -> None:
-    for entity in r.workload.entities:
+def check_shared_names(report: Report) -> None:
+    _check_declared_types(report)
+    for entity in report.workload.entities:
         for attribute in entity.attributes:
-            _check_ttl_name(r, entity, attribute)
-            for slot, key in _keys_of_that_name(r.design, attribute):
-                _check_key_name(r, entity, attribute, slot, key)
+            _check_ttl_name(report, entity, attribute)
+            for slot, key in _keys_of_that_name(report.design, attribute):
+                _check_key_name(report, entity, attribute, slot, key)
 
 
 def taken_names(design: Design, workload: Workload, at: At) -> tuple[Diagnostic, ...]:
@@ -47,18 +48,30 @@ def taken_names(design: Design, workload: Workload, at: At) -> tuple[Diagnostic,
     return tuple(report.diagnostics)
 
 
-def _check_ttl_name(r: Report, entity: Entity, attribute: Attribute) -> None:
-    if attribute.ttl or attribute.name != r.design.ttl_attribute:
+def _check_declared_types(report: Report) -> None:
+    """The types of key attributes, with which the infrastructure makes the table: a template writes text."""
+    for slot in report.design.slots:
+        for key in (*slot.pk, *slot.sk):
+            stored = _natural_type(report, slot, key) or "S"
+            is_used = any(item.facet(slot.name) for item in report.design.items)
+            if is_used and key.type in _WORDS and key.type != stored:
+                declared, written = _WORDS[key.type], _WORDS[stored]
+                message = f"`{key.name}` of {slot.name} is declared as {declared}, and its items have {written}"
+                report.say(codes.NOT_A_DESIGN, message, f"declare it as `{key.name}` ({stored})", slot.name)
+
+
+def _check_ttl_name(report: Report, entity: Entity, attribute: Attribute) -> None:
+    if attribute.ttl or attribute.name != report.design.ttl_attribute:
         return
-    owners = [other.name for other in r.workload.entities for a in other.attributes if a.ttl]
+    owners = [other.name for other in report.workload.entities for a in other.attributes if a.ttl]
     message, fix = plain_ttl(entity, attribute, owners[0] if owners else "")
-    r.say(codes.TTL, message, fix, f"{entity.name}.{attribute.name}")
+    report.say(codes.TTL, message, fix, f"{entity.name}.{attribute.name}")
 
 
-def _check_key_name(r: Report, entity: Entity, attribute: Attribute, slot: Slot, key: KeyAttribute) -> None:
+def _check_key_name(report: Report, entity: Entity, attribute: Attribute, slot: Slot, key: KeyAttribute) -> None:
     """An attribute with the name of a key attribute, of an entity that has no such key, or with another type."""
-    natural = _natural_type(r, slot, key)
-    if not natural and _has_key(r.design, entity, slot):
+    natural = _natural_type(report, slot, key)
+    if not natural and _has_key(report.design, entity, slot):
         return  # PJ595 of the key itself
     name = f"{entity.name}.{attribute.name}"
     fix = f"rename the attribute: `{free_attribute_name(entity, attribute)}`"
@@ -66,10 +79,10 @@ def _check_key_name(r: Report, entity: Entity, attribute: Attribute, slot: Slot,
     if stored != declared:
         held = _WORDS.get(stored, str(attribute.type))
         message = f"`{name}` is {held}, and the key attribute `{key.name}` of {slot.name} is {_WORDS[declared]}"
-        r.say(codes.TAKEN_NAME, f"{message}: DynamoDB refuses the item", fix, name, slot.name)
+        report.say(codes.TAKEN_NAME, f"{message}: DynamoDB refuses the item", fix, name, slot.name)
     elif not natural:
         message = f"`{name}` has the name of a key attribute of {slot.name}, so its items would be in that index"
-        r.say(codes.TAKEN_NAME, message, fix, name, slot.name)
+        report.say(codes.TAKEN_NAME, message, fix, name, slot.name)
 
 
 def _keys_of_that_name(design: Design, attribute: Attribute) -> Iterator[tuple[Slot, KeyAttribute]]:
@@ -84,10 +97,10 @@ def _has_key(design: Design, entity: Entity, slot: Slot) -> bool:
     return item is not None and any(facet.slot == slot.name for facet in item.facets)
 
 
-def _natural_type(r: Report, slot: Slot, key: KeyAttribute) -> str:
+def _natural_type(report: Report, slot: Slot, key: KeyAttribute) -> str:
     """The stored type of a key attribute that is an attribute of an entity as it is; empty if it holds texts."""
-    for item in r.design.items:
-        entity = r.workload.entity(item.entity)
+    for item in report.design.items:
+        entity = report.workload.entity(item.entity)
         for facet in item.facets if entity else ():
             if facet.slot == slot.name and f"{{{key.name}}}" in (*facet.pk, *facet.sk):
                 attribute = entity.attribute(key.name) if entity else None

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import combinations
 
+from prejoin.constructs.registry import added_in, added_key
 from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey, FlawKind
 from prejoin.design.checks.report import Report
 from prejoin.design.model import TABLE
 from prejoin.keys import KeyField, KeyForm, Lookup, Natural, Template, TemplateError, disjoint
-from prejoin.keys.guard import guard_key
 from prejoin.protocol import limits
 from prejoin.types import Kind
 from prejoin.workload.checks.reporter import name_list
@@ -21,6 +22,8 @@ from prejoin.workload.model import (
 )
 from prejoin.workload.tenants import common_tenant
 
+_TTL_DIGITS = 10
+"""The digits of a time in seconds since 1970, until the year 2286."""
 _DATE = re.compile(r"(?i:date|time|timestamp)|(?<=[a-z])(At|On)\Z")
 _FLAWS = {
     FlawKind.TOGETHER: (
@@ -37,40 +40,40 @@ _FLAWS = {
 }
 
 
-def check_keys(r: Report) -> None:
-    _flaws(r)
-    for entity in r.workload.entities:
-        if not any(i.entity == entity.name and not i.copy for i in r.design.items):
-            r.say(
+def check_keys(report: Report) -> None:
+    _report_flaws(report)
+    for entity in report.workload.entities:
+        if not any(i.entity == entity.name and not i.copy for i in report.design.items):
+            report.say(
                 codes.NO_ITEM,
                 f"{entity.name} has no item of its own",
                 f"give {entity.name} a key in the table",
                 entity.name,
             )
-    _check_distinct(r)
-    for key in r.keys:
-        _order(r, key)
-        _digits(r, key)
-        _separators(r, key)
-        _length(r, key)
+    _check_distinct(report)
+    for key in report.keys:
+        _check_order(report, key)
+        _check_digits(report, key)
+        _check_separators(report, key)
+        _check_length(report, key)
         if key.slot == TABLE and not key.item.copy:
-            _unchanging(r, key)
-            _identifying(r, key)
-        _whole(r, key)
-    _unique(r)
+            _check_immutable(report, key)
+            _check_identity(report, key)
+        _check_presence(report, key)
+    _check_unique(report)
 
 
-def _flaws(r: Report) -> None:
-    for flaw in r.flaws:
+def _report_flaws(report: Report) -> None:
+    for flaw in report.flaws:
         if flaw.what in (FlawKind.UNKNOWN, FlawKind.UNREADABLE):
             message = f"{flaw.entity} has no attribute `{flaw.about}`, and `{flaw.text}` needs it"
             if flaw.what is FlawKind.UNREADABLE:
                 message = flaw.about
             fix = f"add it to {flaw.entity}, or leave it out of the key"
-            r.say(codes.NO_SUCH_PART, message, fix, flaw.entity, flaw.slot)
+            report.say(codes.NO_SUCH_PART, message, fix, flaw.entity, flaw.slot)
         else:
             code, message, fix = _FLAWS[flaw.what]
-            r.say(
+            report.say(
                 code, f"{flaw.entity}: {message.format(about=flaw.about, text=flaw.text)}", fix, flaw.entity, flaw.slot
             )
 
@@ -78,70 +81,69 @@ def _flaws(r: Report) -> None:
 # --- Told apart -------------------------------------------------------------------------------------------------------
 
 
-def _check_distinct(r: Report) -> None:
+def _check_distinct(report: Report) -> None:
     """No two types may share a key in the table; in an index they may."""
-    here: list[tuple[str, str, tuple[KeyForm, ...], str]] = [
-        (key.name, key.entity.name, key.forms, key.text) for key in r.keys if key.slot == TABLE
+    table_keys: list[tuple[str, str, tuple[KeyForm, ...], str]] = [
+        (key.name, key.entity.name, key.forms, key.text) for key in report.keys if key.slot == TABLE
     ]
-    for guard in r.design.guards:
-        entity, own = r.workload.entity(guard.entity), r.design.item(guard.entity)
-        if entity is None or own is None or not set(guard.attributes) <= {a.name for a in entity.attributes}:
+    for construct in added_in(report.workload, report.design):
+        if construct.has_own_word:
             continue
-        types = {a.name: a.type for a in entity.attributes}
-        table = r.design.slot(TABLE)
-        try:
-            pk, sk = guard_key(own.tag, guard.attributes, types, r.design.separator, bool(table and table.sk))
-        except TemplateError:
-            continue  # impossible, and reported when the design was read
-        forms: tuple[KeyForm, ...] = (pk, sk) if sk else (pk,)
-        here.append((f"the guard of {guard.entity}.{'+'.join(guard.attributes)}", "", forms, pk.text))
-    for (one, owner, forms, text), (other, their_owner, theirs, theirs_text) in combinations(here, 2):
-        if _apart(forms, theirs):
+        if templates := added_key(construct, report.design):
+            table_keys.append((f"the {construct.note} of {construct.entity.name}", "", templates, templates[0].text))
+    for (subject, owner, forms, text), (other_name, other_owner, other_forms, other_text) in combinations(
+        table_keys, 2
+    ):
+        if _are_disjoint(forms, other_forms):
             continue
-        strictly = _apart(_strict(r, owner, forms), _strict(r, their_owner, theirs))
-        name = owner or one
-        if strictly:
-            r.say(
+        is_unlikely = _are_disjoint(
+            _without_separator_in_values(report, owner, forms),
+            _without_separator_in_values(report, other_owner, other_forms),
+        )
+        entity_name = owner or subject
+        if is_unlikely:
+            report.say(
                 codes.HARDLY_APART,
-                f"{one} ({text}) and {other} ({theirs_text}) have the same key if a value equals the word of the other",
+                f"{subject} ({text}) and {other_name} ({other_text}) have the same key if a value "
+                "equals the word of the other",
                 "begin each sort key with its own word",
-                name,
+                entity_name,
                 TABLE,
             )
         else:
-            r.say(
+            report.say(
                 codes.SAME_KEY,
-                f"{one} ({text}) and {other} ({theirs_text}) can have the same key",
+                f"{subject} ({text}) and {other_name} ({other_text}) can have the same key",
                 "begin each sort key with its own word",
-                name,
+                entity_name,
                 TABLE,
             )
 
 
-def _apart(ours: tuple[KeyForm, ...], theirs: tuple[KeyForm, ...]) -> bool:
-    return any(disjoint(one, other) for one, other in zip(ours, theirs, strict=False))
+def _are_disjoint(forms: tuple[KeyForm, ...], other_forms: tuple[KeyForm, ...]) -> bool:
+    return any(disjoint(form, other_form) for form, other_form in zip(forms, other_forms, strict=False))
 
 
-def _strict(r: Report, name: str, forms: tuple[KeyForm, ...]) -> tuple[KeyForm, ...]:
+def _without_separator_in_values(report: Report, name: str, forms: tuple[KeyForm, ...]) -> tuple[KeyForm, ...]:
     """The same keys, if values could not contain the separator."""
-    entity = r.workload.entity(name)
+    entity = report.workload.entity(name)
     if entity is None:  # a guard
         return forms
-    found: list[KeyForm] = []
+    strict_forms: list[KeyForm] = []
     for form in forms:
-        known = entity.types
+        types = entity.types
         text = form.text if isinstance(form, Template) else "#".join(f"{{{name}}}" for name in form.attributes)
         try:
-            found.append(Template.of(text, known, r.design.separator))
+            strict_forms.append(Template.of(text, types, report.design.separator))
         except TemplateError:
-            found.append(form)
-    return tuple(found)
+            strict_forms.append(form)
+    return tuple(strict_forms)
 
 
 # --- In order ---------------------------------------------------------------------------------------------------------
 
 
-def _order(r: Report, key: BoundKey) -> None:
+def _check_order(report: Report, key: BoundKey) -> None:
     sk = key.form.sk
     if not isinstance(sk, Template):
         return
@@ -150,7 +152,7 @@ def _order(r: Report, key: BoundKey) -> None:
         if field.spec == "plain":
             continue  # its author says that the order does not matter
         if attribute and attribute.type.numeric and not field.encoding.ordered and not field.encoding.derived:
-            r.say(
+            report.say(
                 codes.UNPADDED,
                 f"{key.name}: `{field.attribute}` in `{sk.text}` sorts as text, 10 before 9",
                 f"pad it, `{{{field.attribute}:06d}}`",
@@ -159,43 +161,59 @@ def _order(r: Report, key: BoundKey) -> None:
             )
 
 
-def _digits(r: Report, key: BoundKey) -> None:
+def _check_digits(report: Report, key: BoundKey) -> None:
     """Numbers with less padding than their bounds need."""
     for form in key.forms:
         for field in form.fields:
             attribute = key.entity.attribute(field.attribute)
-            held = field.encoding.digits
-            if attribute is None or not held:
+            digits = field.encoding.digits
+            if attribute is None or not digits:
                 continue
-            least, most = attribute.bounds
-            if (most is not None and most >= 10**held) or (least is not None and least < 0):
-                beyond = most if most is not None and most >= 10**held else least
-                fix = f"pad it to {len(str(most))} digits" if least is None or least >= 0 else "leave the padding out"
-                r.say(
+            if attribute.ttl and digits < _TTL_DIGITS:
+                report.say(
                     codes.NARROW,
-                    f"{key.name}: `{field.attribute}` may be {beyond}, and `{form.text}` has {held} digits for it",
+                    f"{key.name}: `{field.attribute}` is a number of seconds since 1970, and `{form.text}` has "
+                    f"{digits} "
+                    "digits for it",
+                    f"pad it to {_TTL_DIGITS} digits",
+                    key.item.entity,
+                    key.slot,
+                )
+                continue
+            lower_bound, upper_bound = attribute.bounds
+            if (upper_bound is not None and upper_bound >= 10**digits) or (lower_bound is not None and lower_bound < 0):
+                violating_bound = upper_bound if upper_bound is not None and upper_bound >= 10**digits else lower_bound
+                fix = (
+                    f"pad it to {len(str(upper_bound))} digits"
+                    if lower_bound is None or lower_bound >= 0
+                    else "leave the padding out"
+                )
+                report.say(
+                    codes.NARROW,
+                    f"{key.name}: `{field.attribute}` may be {violating_bound}, and `{form.text}` has {digits} "
+                    "digits for it",
                     f"{fix}, or change its bounds",
                     key.item.entity,
                     key.slot,
                 )
 
 
-def check_dates(r: Report) -> None:
+def check_dates(report: Report) -> None:
     """Dates that a sort order depends on and that are declared as text."""
-    found: dict[tuple[str, str], set[str]] = {}
-    for id_, answer in r.answers.items():
+    reads_by_attribute: dict[tuple[str, str], set[str]] = {}
+    for id_, answer in report.answers.items():
         ask = answer.plan.lookup
-        wanted = {order.attribute for order in ask.order} | ({ask.within.attribute} if ask.within else set())
+        names = {order.attribute for order in ask.order} | ({ask.within.attribute} if ask.within else set())
         for form in answer.plan.facets:
-            entity = r.workload.entity(form.entity)
-            for name in wanted:
+            entity = report.workload.entity(form.entity)
+            for name in names:
                 attribute = entity.attribute(ask.attribute(form.entity, name)) if entity else None
                 if attribute and attribute.type.kind is Kind.STRING and _DATE.search(attribute.name):
-                    found.setdefault((form.entity, attribute.name), set()).add(id_)
-    pictured = {(flaw.entity, flaw.attribute) for flaw in r.flaws if flaw.what is FlawKind.PICTURE}
-    for (owner, name), patterns in sorted(found.items()):
-        if (owner, name) not in pictured:
-            r.say(
+                    reads_by_attribute.setdefault((form.entity, attribute.name), set()).add(id_)
+    with_picture = {(flaw.entity, flaw.attribute) for flaw in report.flaws if flaw.what is FlawKind.PICTURE}
+    for (owner, name), patterns in sorted(reads_by_attribute.items()):
+        if (owner, name) not in with_picture:
+            report.say(
                 codes.DATE_AS_TEXT,
                 f"{name_list(sorted(patterns))}: the order of `{owner}.{name}` depends on how it is written",
                 "declare it as `date` or `datetime`, or write it as 2026-05-04T12:00:00Z",
@@ -203,8 +221,8 @@ def check_dates(r: Report) -> None:
             )
 
 
-def _separators(r: Report, key: BoundKey) -> None:
-    if not r.design.raw_keys:
+def _check_separators(report: Report, key: BoundKey) -> None:
+    if not report.design.raw_keys:
         return
     for form in key.forms:
         if isinstance(form, Natural):
@@ -215,9 +233,10 @@ def _separators(r: Report, key: BoundKey) -> None:
                 continue
             plain = attribute.type.kind is Kind.STRING and not (attribute.id or attribute.references)
             if plain and not (isinstance(part, KeyField) and part.encoding.shards):
-                r.say(
+                report.say(
                     codes.SEPARATOR,
-                    f"{key.name}: a `{attribute.name}` with `{r.design.separator}` in it would look like two values "
+                    f"{key.name}: a `{attribute.name}` with `{report.design.separator}` in it would look like two "
+                    "values "
                     f"in `{form.text}`",
                     "let values be escaped, or refuse such ones",
                     key.item.entity,
@@ -225,8 +244,8 @@ def _separators(r: Report, key: BoundKey) -> None:
                 )
 
 
-def _length(r: Report, key: BoundKey) -> None:
-    for form, most, what in zip(
+def _check_length(report: Report, key: BoundKey) -> None:
+    for form, limit, description in zip(
         key.forms,
         (limits.PARTITION_KEY_SIZE, limits.SORT_KEY_SIZE),
         ("partition key", "sort key"),
@@ -238,10 +257,11 @@ def _length(r: Report, key: BoundKey) -> None:
             if not field.encoding.width
         ]
         words = len(re.sub(r"\{[^{}]*\}", "", form.text)) if isinstance(form, Template) else 0
-        if sum(sizes) + words > most:
-            r.say(
+        if sum(sizes) + words > limit:
+            report.say(
                 codes.LONG_KEY,
-                f"{key.name}: the {what} `{form.text}` has {sum(sizes) + words:,} bytes, and {most:,} are allowed",
+                f"{key.name}: the {description} `{form.text}` has {sum(sizes) + words:,} bytes, and {limit:,} are "
+                "allowed",
                 "use an id, or a hash of the text",
                 key.item.entity,
                 key.slot,
@@ -251,61 +271,75 @@ def _length(r: Report, key: BoundKey) -> None:
 # --- Never changing, whole --------------------------------------------------------------------------------------------
 
 
-def _unchanging(r: Report, key: BoundKey) -> None:
+def _check_immutable(report: Report, key: BoundKey) -> None:
     for name in key.form.attributes:
         attribute = key.entity.attribute(name)
         if attribute is None or attribute.id:
             continue
-        by = r.changers(key.entity, name)
-        if not by and not attribute.mutable:
+        writers = report.changers(key.entity, name)
+        if not writers and not attribute.mutable:
             continue
-        how = f"{name_list(by)} changes it: a delete and a put under another key" if by else "it is mutable"
-        r.say(
+        reason = (
+            f"{name_list(writers)} changes it: a delete and a put under another key" if writers else "it is mutable"
+        )
+        report.say(
             codes.CHANGING_KEY,
-            f"{key.name}: `{name}` is in the table's key `{key.text}`, and {how}",
+            f"{key.name}: `{name}` is in the table's key `{key.text}`, and {reason}",
             f"keep `{name}` out of the table's key, and sort by it in an index",
             key.item.entity,
             TABLE,
         )
 
 
-def _whole(r: Report, key: BoundKey) -> None:
-    if key.slot == TABLE:
-        lacking = [f.attribute for form in key.forms for f in form.fields if _may_lack(key.entity, f)]
-        if lacking and not key.facet.when and not key.item.copy:
-            r.say(
-                codes.ABSENT,
-                f"{key.name}: {name_list(lacking)} may be absent, and is in the table's key `{key.text}`",
-                "write `{attribute?}`, or use one that is always there",
-                key.item.entity,
-                TABLE,
-            )
+def _check_presence(report: Report, key: BoundKey) -> None:
+    """Attributes of a key that may be absent."""
+    if key.slot != TABLE:
+        for field in key.form.sk.fields if key.form.sk else ():
+            _check_presence_in_index(report, key, field)
         return
-    sk = key.form.sk
-    for field in sk.fields if sk else ():
-        if not _may_lack(key.entity, field) or any(w.attribute == field.attribute for w in key.facet.when):
-            continue
-        missing = [
-            id_
-            for id_, answer in r.answers.items()
-            if key.form in answer.plan.facets and not _asks_for(answer.plan.lookup, key.entity.name, field.attribute)
-        ]
-        if missing:
-            r.say(
-                codes.ABSENT,
-                f"{key.name}: {key.slot} lacks items without `{field.attribute}`: {name_list(missing)} misses them",
-                f"write `{{{field.attribute}?}}`, which gives it a place in the order",
-                key.item.entity,
-                key.slot,
-            )
+    if key.facet.when or key.item.copy:
+        return  # a copy that only some items have
+    optional_names = [
+        field.attribute for form in key.forms for field in form.fields if _may_be_absent(key.entity, field)
+    ]
+    if optional_names:
+        report.say(
+            codes.ABSENT,
+            f"{key.name}: {name_list(optional_names)} may be absent, and is in the table's key `{key.text}`",
+            "write `{attribute?}`, or use one that is always there",
+            key.item.entity,
+            TABLE,
+        )
 
 
-def _may_lack(entity: Entity, field: KeyField) -> bool:
+def _check_presence_in_index(report: Report, key: BoundKey, field: KeyField) -> None:
+    """A field without which an item is not in an index, if a read should find it there."""
+    is_tested = any(when.attribute == field.attribute for when in key.facet.when)
+    if is_tested or not _may_be_absent(key.entity, field):
+        return
+    incomplete_reads = []
+    for id_, answer in report.answers.items():
+        plan = answer.plan
+        # A read that gives a value wants only items that have one.
+        if key.form in plan.facets and not _is_asked_for(plan.lookup, key.entity.name, field.attribute):
+            incomplete_reads.append(id_)
+    if incomplete_reads:
+        reads = name_list(incomplete_reads)
+        report.say(
+            codes.ABSENT,
+            f"{key.name}: {key.slot} lacks items without `{field.attribute}`: {reads} misses them",
+            f"write `{{{field.attribute}?}}`, which gives it a place in the order",
+            key.item.entity,
+            key.slot,
+        )
+
+
+def _may_be_absent(entity: Entity, field: KeyField) -> bool:
     attribute = entity.attribute(field.attribute)
     return attribute is not None and attribute.optional and not field.optional
 
 
-def _asks_for(ask: Lookup, entity: str, attribute: str) -> bool:
+def _is_asked_for(ask: Lookup, entity: str, attribute: str) -> bool:
     name = ask.name(entity, attribute)
     return name in ask.given or (ask.within is not None and ask.within.attribute == name)
 
@@ -313,54 +347,66 @@ def _asks_for(ask: Lookup, entity: str, attribute: str) -> bool:
 # --- Unique -----------------------------------------------------------------------------------------------------------
 
 
-def _identifying(r: Report, key: BoundKey) -> None:
-    ids = [a.name for a in key.entity.id]
-    held = {f.attribute for form in key.forms for f in form.fields if not f.encoding.derived}
-    folded = {f.attribute for form in key.forms for f in form.fields if f.encoding.folds}
-    constant = {a.name for a in key.entity.id if len(a.type.values) == 1}
-    lacking = [name for name in ids if name not in held | folded | constant]
-    if lacking and not identified(key.entity, held):
-        r.say(
+def _check_identity(report: Report, key: BoundKey) -> None:
+    """A key with less than the id lets items overwrite each other; one with more lets two have the same id."""
+    ids = [attribute.name for attribute in key.entity.id]
+    fields = [field for form in key.forms for field in form.fields]
+    # A shard or a time bucket does not tell items apart. A folded value does, but only as far as the fold keeps it.
+    whole_names = {field.attribute for field in fields if not field.encoding.derived}
+    folded_names = {field.attribute for field in fields if field.encoding.folds}
+    constant_names = {attribute.name for attribute in key.entity.id if len(attribute.type.values) == 1}
+    absent_ids = [name for name in ids if name not in whole_names | folded_names | constant_names]
+    further_names = sorted(set(key.form.attributes) - set(ids))
+    if absent_ids and not identified(key.entity, whole_names):
+        report.say(
             codes.NOT_APART,
-            f"{key.name}: {name_list(lacking)} is not in the table's key `{key.text}`, so several items share a key",
+            f"{key.name}: {name_list(absent_ids)} is not in the table's key `{key.text}`, so several items share a key",
             "add it to the end of the sort key",
             key.item.entity,
             TABLE,
         )
-    elif ids and set(key.form.attributes) - set(ids) and not any(a.generated for a in key.entity.id):
-        guarded = any(g.entity == key.entity.name and set(g.attributes) == set(ids) for g in r.design.guards)
-        if not guarded:
-            more = sorted(set(key.form.attributes) - set(ids))
-            r.say(
-                codes.LONGER_THAN_ID,
-                f"{key.name}: two items with the same {name_list(ids)} and different {name_list(more)} can both exist",
-                "mark the id `generated`, use the id alone as the key, or add a guard",
-                key.item.entity,
-                TABLE,
-            )
+    elif ids and further_names and not any(attribute.generated for attribute in key.entity.id):
+        if set(ids) in _guarded_groups(report, key.entity):
+            return
+        names = name_list(further_names)
+        report.say(
+            codes.LONGER_THAN_ID,
+            f"{key.name}: two items with the same {name_list(ids)} and different {names} can both exist",
+            "mark the id `generated`, use the id alone as the key, or add a guard",
+            key.item.entity,
+            TABLE,
+        )
 
 
-def _unique(r: Report) -> None:
-    for entity in r.workload.entities:
-        base = r.base(entity.name)
-        groups: list[tuple[str, ...]] = []
-        groups += [(a.name,) for a in entity.attributes if a.unique and (not a.id or len(entity.id) > 1)]
-        groups += list(entity.unique)
-        groups += [
-            (*common_tenant(r.workload, entity.name), check.attribute)
-            for write in r.writes
-            for check in write.checks
-            if isinstance(check, Uniqueness)
-            and entity.attribute(check.attribute)
-            and (check.entity or write.first_entity) == entity.name
-        ]
-        for group in dict.fromkeys(groups):
-            key = set(base.form.attributes) if base else set()
-            guards = [set(g.attributes) for g in r.design.guards if g.entity == entity.name]
-            if set(group) != key and set(group) not in guards:
-                r.say(
+def _guarded_groups(report: Report, entity: Entity) -> list[set[str]]:
+    return [set(guard.attributes) for guard in report.design.guards if guard.entity == entity.name]
+
+
+def _check_unique(report: Report) -> None:
+    """Values that the document declares unique, and that neither a key nor a guard keeps so."""
+    for entity in report.workload.entities:
+        base = report.base(entity.name)
+        unique_groups = [set(base.form.attributes) if base else set(), *_guarded_groups(report, entity)]
+        for group in dict.fromkeys(_declared_groups(report, entity)):
+            if set(group) not in unique_groups:
+                report.say(
                     codes.NOT_UNIQUE,
                     f"nothing keeps {name_list(list(group))} of {entity.name} unique",
                     f"add a guard, an item whose key is the {' and '.join(group)}",
                     entity.name,
                 )
+
+
+def _declared_groups(report: Report, entity: Entity) -> Iterator[tuple[str, ...]]:
+    """The groups of attributes that are unique by the entity, or by a check of a write."""
+    for attribute in entity.attributes:
+        # A single id is the key itself, which is checked as such.
+        if attribute.unique and (not attribute.id or len(entity.id) > 1):
+            yield (attribute.name,)
+    yield from entity.unique
+    for write in report.writes:
+        for check in write.checks:
+            if not isinstance(check, Uniqueness) or (check.entity or write.first_entity) != entity.name:
+                continue
+            if entity.attribute(check.attribute):
+                yield (*common_tenant(report.workload, entity.name), check.attribute)

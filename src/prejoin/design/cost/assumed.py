@@ -10,11 +10,10 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from prejoin.constructs.registry import added_in, keeps_contents
 from prejoin.design.cost.assumptions import (
-    COUNTER,
     FUNCTION,
     GARBAGE,
-    GUARD,
     Assumption,
     assumptions,
     has_guessed_size,
@@ -22,7 +21,7 @@ from prejoin.design.cost.assumptions import (
     share_within,
     span,
 )
-from prejoin.design.cost.estimates import Estimates, share_in
+from prejoin.design.cost.estimates import Estimates, is_share_stated, share_in
 from prejoin.design.cost.refreshes import refreshes
 from prejoin.design.cost.units import predict_units
 from prejoin.design.mapping.facets import usable_facets
@@ -30,7 +29,8 @@ from prejoin.design.mapping.map_reads import map_read
 from prejoin.design.model import TABLE, Design, ProjectionKind, Units
 from prejoin.workload.contents import contents_of
 from prejoin.workload.grammar.inputs import write_inputs
-from prejoin.workload.model import RANGES, Entity, Input, Read, Workload
+from prejoin.workload.model import RANGES, Entity, Read, Workload
+from prejoin.workload.program.resolved_read import Clause, resolve_read
 
 _ASKED = "the units of this read depend on it"
 _BYTES = "units and storage depend on it"
@@ -41,17 +41,19 @@ _FACTORS = (0.2, 3.0)
 
 def assumed(workload: Workload, design: Design) -> tuple[Assumption, ...]:
     """All assumptions behind the figures of a mapped design."""
-    found = [*assumptions(workload)]
-    told = {(one.about, one.what) for one in found}
-    every = (
+    all_assumptions = [*assumptions(workload)]
+    stated_subjects = {(assumption.about, assumption.what) for assumption in all_assumptions}
+    design_assumptions = (
         *_shares_of_reads(workload, design),
         *_index_entries(workload, design),
         *_contents(workload, design),
         *_stream(workload, design),
-        *_further_items(design),
+        *_further_items(workload, design),
     )
-    found += [one for one in every if (one.about, one.what) not in told]
-    return tuple(found)
+    all_assumptions += [
+        assumption for assumption in design_assumptions if (assumption.about, assumption.what) not in stated_subjects
+    ]
+    return tuple(all_assumptions)
 
 
 def _percent(share: float) -> str:
@@ -67,25 +69,26 @@ def _shares_of_reads(workload: Workload, design: Design) -> Iterator[Assumption]
         operation = design.operation(read.id)
         if operation is None or not operation.served:
             continue
-        for number, one in enumerate(read.inputs):
-            share = _guessed_share(workload, read, one)
+        for number, clause in enumerate(resolve_read(workload, read).clauses):
+            condition, share = clause.input, _guessed_share(workload, read, clause)
             if share is None or not _matters(workload, design, read, number, share):
                 continue
-            what = f"the part of the items with {write_inputs((one,))}"
-            if one.op in RANGES and not one.filter:
-                what = f"the part of the items within {one.attribute}"
-            yield Assumption(read.id, what, _percent(share), _ASKED)
+            subject = f"the part of the items with {write_inputs((condition,))}"
+            if condition.op in RANGES and not condition.filter:
+                subject = f"the part of the items within {condition.attribute}"
+            yield Assumption(read.id, subject, _percent(share), _ASKED)
 
 
-def _guessed_share(workload: Workload, read: Read, one: Input) -> float | None:
+def _guessed_share(workload: Workload, read: Read, clause: Clause) -> float | None:
     """The part of the items that an input keeps, if it is a guess."""
-    if one.keeps is not None or one.many:
+    condition = clause.input
+    if condition.keeps is not None or condition.many:
         return None
     entity = next((e for name in read.entities if (e := workload.entity(name))), None)
-    if one.op in RANGES and not one.filter and entity is not None:
-        return share_within(workload, entity, one) if span(one) is None else None
-    if one.filter or one.values:
-        return kept_by(workload, read, one)
+    if condition.op in RANGES and not condition.filter and entity is not None:
+        return share_within(workload, entity, condition) if span(condition) is None else None
+    if condition.filter or condition.values:
+        return kept_by(workload, clause)
     return None
 
 
@@ -101,9 +104,11 @@ def _matters(workload: Workload, design: Design, read: Read, number: int, share:
 
 
 def _units(workload: Workload, design: Design, read: Read) -> Units:
-    changed = replace(workload, reads=tuple(read if one.id == read.id else one for one in workload.reads))
-    operation = map_read(read, changed, tuple(usable_facets(design, changed)))
-    return predict_units(operation, design, changed) if operation.served else Units()
+    changed_workload = replace(
+        workload, reads=tuple(read if other.id == read.id else other for other in workload.reads)
+    )
+    operation = map_read(read, changed_workload, tuple(usable_facets(design, changed_workload)))
+    return predict_units(operation, design, changed_workload) if operation.served else Units()
 
 
 # --- Items and entries ----------------------------------------------------------------------------------------------
@@ -119,18 +124,18 @@ def _index_entries(workload: Workload, design: Design) -> Iterator[Assumption]:
         for facet in figures.facets[item.entity, item.copy]:
             share = share_in(workload, entity, facet)
             place = facet.slot if facet.slot != TABLE else "the table"
-            if share < 1:
+            if share < 1 and not is_share_stated(workload, entity, facet):
                 why = "the price of writing and storing them there depends on it"
                 yield Assumption(item.name, f"the part of the items in {place}", _percent(share), why)
             if _is_narrow(design, facet.slot, item.attributes) and _holds_guessed(entity):
-                size = figures.size(item.name, facet.slot)
+                size = figures.size(item.item_name, facet.slot)
                 yield Assumption(item.name, f"the size of an entry in {place}", f"{size} B", _BYTES)
 
 
 def _is_narrow(design: Design, slot: str, attributes: tuple[str, ...]) -> bool:
     """Whether entries of a slot do not hold whole items."""
-    found = design.slot(slot)
-    narrow_index = slot != TABLE and found is not None and found.projection.kind is not ProjectionKind.ALL
+    index = design.slot(slot)
+    narrow_index = slot != TABLE and index is not None and index.projection.kind is not ProjectionKind.ALL
     return narrow_index or bool(attributes)
 
 
@@ -139,11 +144,10 @@ def _holds_guessed(entity: Entity) -> bool:
     return entity.size is not None and any(has_guessed_size(attribute) for attribute in entity.attributes)
 
 
-def _further_items(design: Design) -> Iterator[Assumption]:
-    for guard in design.guards:
-        yield Assumption(guard.name, "the size of the item that makes a value unique", f"{GUARD} B", _BYTES)
-    for counter in design.counters:
-        yield Assumption(counter.name, "the size of a shard of the counter", f"{COUNTER} B", _BYTES)
+def _further_items(workload: Workload, design: Design) -> Iterator[Assumption]:
+    for bound in added_in(workload, design):
+        if bound.size_words:
+            yield Assumption(str(bound.item_name), bound.size_words, f"{bound.item_size} B", _BYTES)
 
 
 # --- Requests in the background -------------------------------------------------------------------------------------
@@ -151,7 +155,7 @@ def _further_items(design: Design) -> Iterator[Assumption]:
 
 def _contents(workload: Workload, design: Design) -> Iterator[Assumption]:
     for entity in workload.entities:
-        if design.item(entity.name) and not entity.history:
+        if design.item(entity.name) and not keeps_contents(entity):
             for attribute in contents_of(entity):
                 why = "the price of `remove_garbage` depends on it"
                 days = f"{GARBAGE // _DAY} days"
@@ -161,6 +165,6 @@ def _contents(workload: Workload, design: Design) -> Iterator[Assumption]:
 
 
 def _stream(workload: Workload, design: Design) -> Iterator[Assumption]:
-    if any(one.link.within is not None for one in refreshes(workload, design)):
+    if any(refresh.bound.within is not None for refresh in refreshes(workload, design)):
         why = "the price of the stream's function depends on it"
         yield Assumption("the stream", "the size of a call of its function", f"{FUNCTION:g} GB-seconds", why)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from functools import reduce
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace as with_other
+from functools import partial, reduce
 from operator import mul
 from typing import assert_never
 
+from prejoin.constructs.construct import Usage
+from prejoin.constructs.registry import constructs_of, retention_in
 from prejoin.types import Kind
-from prejoin.workload.contents import contents_of
+from prejoin.workload.constants import constant_or_text, constant_text
+from prejoin.workload.contents import CONTENT_SIZE, contents_of
 from prejoin.workload.grammar.inputs import write_inputs
-from prejoin.workload.lookup import alternatives, bindings, chain, foreign_key, identified, target
+from prejoin.workload.lookup import chain, foreign_key, identified, target
 from prejoin.workload.memo import remembered
 from prejoin.workload.model import (
     RANGES,
     Attribute,
     Entity,
-    History,
     Input,
     Level,
     Model,
@@ -32,6 +35,7 @@ from prejoin.workload.model import (
     Workload,
     Write,
 )
+from prejoin.workload.program.resolved_read import Clause, ResolvedRead, resolve_read
 
 HOT, WARM, COLD = 200.0, 10.0, 0.1
 """Calls a second for each level."""
@@ -41,8 +45,6 @@ ITEMS = 10_000
 """Items of an entity whose number follows neither from the document nor from a relation."""
 RETENTION = 31_536_000
 """Seconds that an item is kept if nothing removes it: a year from now."""
-EXPIRY = 2_592_000
-"""Seconds until an item with a `ttl` expires: 30 days."""
 SEVERAL = 5
 """Items of a write with `[]` if no cardinality gives their number."""
 LISTED = 10
@@ -63,14 +65,8 @@ PRESENT = 0.5
 """The fraction of items that have an optional attribute."""
 BUCKETS = 7
 """Time buckets in a range with bounds from the caller."""
-GUARD = 200
-"""Bytes of a guard: its key and its owner."""
-COUNTER = 150
-"""Bytes of a shard of a counter: its key and the numbers."""
-CONTENT = 1024 * 1024
-"""Bytes of a content beside an item."""
 GARBAGE = 2_592_000
-"""Seconds between two runs of `remove_garbage`: 30 days, as the guide says."""
+"""Seconds between two runs of `remove_garbage`: 30 days. Both guides that name it say so."""
 FUNCTION = 0.0125
 """GB-seconds of a call of the function that reads the stream: 100 ms with 128 MB."""
 _SIZE, _LARGE, _SET = 20, 200, 100
@@ -130,8 +126,8 @@ def hottest(workload: Workload, entity: Entity, names: Iterable[str], rate: Rate
         return share
     if entity.attribute(rate.hottest_of) is None:
         return 0.0
-    here = count_by(workload, entity, {rate.hottest_of, *names})
-    return share * here / count_by(workload, entity, [rate.hottest_of])
+    items_of_both = count_by(workload, entity, {rate.hottest_of, *names})
+    return share * items_of_both / count_by(workload, entity, [rate.hottest_of])
 
 
 # --- Sizes ----------------------------------------------------------------------------------------------------------
@@ -145,14 +141,14 @@ def size_of(entity: Entity) -> int:
 
 def _declared_size(entity: Entity) -> int | None:
     """The declared size of an item, without the contents that are beside it."""
-    beside = sum(a.size or 0 for a in contents_of(entity))
-    if not beside or entity.size is None or entity.size < beside:
+    contents_size = sum(attribute.size or 0 for attribute in contents_of(entity))
+    if not contents_size or entity.size is None or entity.size < contents_size:
         return entity.size
-    return max(entity.size - beside, _summed_size(entity))
+    return max(entity.size - contents_size, _summed_size(entity))
 
 
 def _summed_size(entity: Entity) -> int:
-    return KEY_SIZE + sum(len(a.name) + _value_size(a) for a in entity.attributes)
+    return KEY_SIZE + sum(len(attribute.name) + _value_size(attribute) for attribute in entity.attributes)
 
 
 def value_sizes(entity: Entity) -> Mapping[str, int]:
@@ -164,20 +160,20 @@ def value_sizes(entity: Entity) -> Mapping[str, int]:
     >>> dict(value_sizes(one))
     {'id': 20, 'text': 4874}
     """
-    sizes = {a.name: _value_size(a) for a in entity.attributes}
-    flexible = [
+    sizes = {attribute.name: _value_size(attribute) for attribute in entity.attributes}
+    flexible_names = [
         a.name
         for a in entity.attributes
         if a.size is None and a.type.kind in _FLEXIBLE and not (a.id or a.references or a.unique)
     ]
-    declared = _declared_size(entity)
-    if declared is None or not flexible:
+    declared_size = _declared_size(entity)
+    if declared_size is None or not flexible_names:
         return sizes
-    rest = declared - KEY_SIZE - sum(len(a.name) for a in entity.attributes)
-    rest -= sum(size for name, size in sizes.items() if name not in flexible)
-    weight = sum(sizes[name] for name in flexible)
-    for name in flexible:
-        sizes[name] = max(1, rest * sizes[name] // weight)
+    remaining_size = declared_size - KEY_SIZE - sum(len(a.name) for a in entity.attributes)
+    remaining_size -= sum(size for name, size in sizes.items() if name not in flexible_names)
+    weight = sum(sizes[name] for name in flexible_names)
+    for name in flexible_names:
+        sizes[name] = max(1, remaining_size * sizes[name] // weight)
     return sizes
 
 
@@ -217,8 +213,8 @@ def _usual_size(kind: Kind) -> int:
 
 def has_guessed_size(attribute: Attribute) -> bool:
     """Whether the size of a value follows neither from the document nor from the type."""
-    known = attribute.type.kind in _FIXED_SIZE or (attribute.type.kind is Kind.ENUM and attribute.type.values)
-    return attribute.size is None and not known
+    has_known_size = attribute.type.kind in _FIXED_SIZE or (attribute.type.kind is Kind.ENUM and attribute.type.values)
+    return attribute.size is None and not has_known_size
 
 
 # --- Numbers --------------------------------------------------------------------------------------------------------
@@ -231,49 +227,57 @@ def count_of(workload: Workload, entity: Entity, seen: frozenset[str] = frozense
     If the document gives none, an entity in a 1:1 relation has as many as the other one. What is unbounded, or kept for
     a stated time, grows with its writes for that time. Others have at least as many as the entities they belong to.
     """
+    # `seen` has the entities that ask: figures may refer to each other in a circle.
     if entity.singleton:
         return 1
-    counts: list[int] = []
+    declared_counts: list[int] = []
     guesses: list[int] = []
-    for cardinality in _estimates(entity):
+    seen_below = seen | {entity.name}
+    for cardinality in _declared_counts(entity):
         if not cardinality.per:
             return max(1, round(cardinality.count))
         parent = workload.entity(cardinality.per)
-        known = parent if parent and parent.name not in seen else None
-        above = count_of(workload, known, seen | {entity.name}) if known else ITEMS
-        (counts if known else guesses).append(max(1, round(cardinality.count * above)))
-    counts = counts or guesses  # nobody knows how many values an attribute has
-    related = counterparts(workload, entity) if not counts else []
-    if not counts and not related and (grown := _grown(workload, entity)):
-        return grown
-    if not counts:
-        counts = [count_of(workload, e, seen | {entity.name}) for e in related if e.name not in seen]
+        if parent and parent.name not in seen:
+            number_of_parents = count_of(workload, parent, seen_below)
+            declared_counts.append(max(1, round(cardinality.count * number_of_parents)))
+        else:
+            guesses.append(max(1, round(cardinality.count * ITEMS)))
+    # Nobody knows how many values an attribute has: `~25K per warehouseId` counts only if nothing else is declared.
+    if counts := declared_counts or guesses:
+        return max(counts)
+    one_to_one = counterparts(workload, entity)
+    if not one_to_one and (count_by_growth := _count_by_growth(workload, entity)):
+        return count_by_growth
+    counts = [count_of(workload, other, seen_below) for other in one_to_one if other.name not in seen]
     if counts:
         return max(counts)
-    holders = [e for e in parents(workload, entity) if e.name not in seen]
-    return max([ITEMS, *(count_of(workload, e, seen | {entity.name}) for e in holders)])
+    holders = [holder for holder in parents(workload, entity) if holder.name not in seen]
+    return max([ITEMS, *(count_of(workload, holder, seen_below) for holder in holders)])
 
 
 def retention_of(entity: Entity) -> int:
     """Seconds that an item is kept: as declared, or assumed."""
     if entity.retention is not None:
         return entity.retention
-    return EXPIRY if any(a.ttl for a in entity.attributes) else RETENTION
+    limited = retention_in(entity)
+    return RETENTION if limited is None else limited
 
 
 def grows(entity: Entity) -> bool:
     """Whether the number of items follows from the write rate: unbounded, or kept for a stated time."""
-    return any(c.count is None for c in entity.cardinality) or (not entity.cardinality and entity.retention is not None)
+    return any(limit.count is None for limit in entity.cardinality) or (
+        not entity.cardinality and entity.retention is not None
+    )
 
 
-def _grown(workload: Workload, entity: Entity) -> int:
+def _count_by_growth(workload: Workload, entity: Entity) -> int:
     """The items that are created within the retention; 0 if that does not say how many there are."""
     return round(created(workload, entity) * retention_of(entity)) if grows(entity) else 0
 
 
 def created(workload: Workload, entity: Entity) -> float:
     """The items of an entity that are created in a second."""
-    return _written(workload, entity, Verb.CREATE, Verb.PUT)
+    return written(workload, entity, Verb.CREATE, Verb.PUT)
 
 
 def surely_created(workload: Workload, entity: Entity) -> float:
@@ -286,7 +290,7 @@ def surely_created(workload: Workload, entity: Entity) -> float:
     )
 
 
-def _written(workload: Workload, entity: Entity, *verbs: Verb) -> float:
+def written(workload: Workload, entity: Entity, *verbs: Verb) -> float:
     """The items of an entity that some actions are done to in a second."""
     return sum(
         per_second(write.rate) * ((several(workload, write, entity) or SEVERAL) if action.many else 1)
@@ -296,20 +300,18 @@ def _written(workload: Workload, entity: Entity, *verbs: Verb) -> float:
     )
 
 
-def versions_of(workload: Workload, entity: Entity, history: History) -> float:
-    """The earlier versions of all items of an entity that are kept at a time."""
-    replaced = _written(workload, entity, Verb.UPDATE, Verb.DELETE)
-    found = replaced * (retention_of(entity) if history.seconds is None else history.seconds)
-    return found if history.versions is None else min(found, float(count_of(workload, entity) * history.versions))
+def usage_of(workload: Workload, entity: Entity) -> Usage:
+    """What the cost of the items of an entity's constructs depends on."""
+    return Usage(float(count_of(workload, entity)), retention_of(entity), partial(written, workload, entity))
 
 
 def parents(workload: Workload, entity: Entity) -> list[Entity]:
     """The entities that an item always belongs to: it has their whole id, and none of it is optional."""
-    optional = {a.name for a in entity.attributes if a.optional}
+    optional_names = {attribute.name for attribute in entity.attributes if attribute.optional}
     return [
         e
         for e in workload.entities
-        if e is not entity and (key := foreign_key(workload, entity, e)) and optional.isdisjoint(key)
+        if e is not entity and (key := foreign_key(workload, entity, e)) and optional_names.isdisjoint(key)
     ]
 
 
@@ -317,26 +319,28 @@ def counterparts(workload: Workload, entity: Entity) -> list[Entity]:
     """The entities that have exactly one item of this entity: by a 1:1 relation, or because its whole id is their
     id.
     """
-    ids = frozenset(a.name for a in entity.id)
-    related = {
+    ids = frozenset(attribute.name for attribute in entity.id)
+    related_names = {
         name
-        for e in workload.entities
-        for r in e.relationships
-        if r.kind is RelationshipKind.ONE_TO_ONE and entity.name in (r.left, r.right)
-        for name in (r.left, r.right)
+        for other in workload.entities
+        for relationship in other.relationships
+        if relationship.kind is RelationshipKind.ONE_TO_ONE and entity.name in (relationship.left, relationship.right)
+        for name in (relationship.left, relationship.right)
     }
     return [
-        e for e in workload.entities if e is not entity and (e.name in related or _one_each(workload, entity, e, ids))
+        e
+        for e in workload.entities
+        if e is not entity and (e.name in related_names or _is_one_to_one(workload, entity, e, ids))
     ]
 
 
-def _one_each(workload: Workload, entity: Entity, other: Entity, ids: frozenset[str]) -> bool:
+def _is_one_to_one(workload: Workload, entity: Entity, other: Entity, ids: frozenset[str]) -> bool:
     """Whether the attributes that hold the other's id are the whole id, or unique."""
-    held = foreign_key(workload, entity, other)
-    if not held:
+    key = foreign_key(workload, entity, other)
+    if not key:
         return False
-    single = entity.attribute(next(iter(held))) if len(held) == 1 else None
-    return held == ids or held in map(frozenset, entity.unique) or bool(single and single.unique)
+    only_attribute = entity.attribute(next(iter(key))) if len(key) == 1 else None
+    return key == ids or key in map(frozenset, entity.unique) or bool(only_attribute and only_attribute.unique)
 
 
 class _Estimate(Model, frozen=True):
@@ -344,11 +348,11 @@ class _Estimate(Model, frozen=True):
     per: str
 
 
-def _estimates(entity: Entity) -> list[_Estimate]:
+def _declared_counts(entity: Entity) -> list[_Estimate]:
     """The declared counts. An upper limit counts only if there is no estimate."""
-    said = [c for c in entity.cardinality if c.count is not None]
-    usual = [c for c in said if not c.at_most]
-    return [_Estimate(c.count, c.per) for c in usual or said if c.count is not None]
+    stated_counts = [limit for limit in entity.cardinality if limit.count is not None]
+    estimated_counts = [limit for limit in stated_counts if not limit.at_most]
+    return [_Estimate(limit.count, limit.per) for limit in estimated_counts or stated_counts if limit.count is not None]
 
 
 def count_by(workload: Workload, entity: Entity, given: Iterable[str]) -> float:
@@ -379,16 +383,16 @@ def _count_by(workload: Workload, entity: Entity, names: frozenset[str]) -> floa
     total, combined = float(count_of(workload, entity)), _combinations(workload, entity, names)
     said = [
         # Attributes beside the parent's id split its items further.
-        cardinality.count * _combinations(workload, entity, whose) / combined * _present(entity, names - whose)
-        for cardinality in _estimates(entity)
-        if (whose := _counted_for(workload, entity, cardinality.per, names)) and cardinality.count < total
+        cardinality.count * _combinations(workload, entity, whose) / combined * _share_with_all(entity, names - whose)
+        for cardinality in _declared_counts(entity)
+        if (whose := _holding_names(workload, entity, cardinality.per, names)) and cardinality.count < total
     ]
-    return max(1.0, min(said, default=total / combined * _present(entity, names)))
+    return max(1.0, min(said, default=total / combined * _share_with_all(entity, names)))
 
 
-def _present(entity: Entity, names: Iterable[str]) -> float:
+def _share_with_all(entity: Entity, names: Iterable[str]) -> float:
     """The fraction of items that have all of some attributes."""
-    return PRESENT ** sum(bool(a and a.optional) for a in map(entity.attribute, names))
+    return PRESENT ** sum(bool(attribute and attribute.optional) for attribute in map(entity.attribute, names))
 
 
 def count_said(workload: Workload, entity: Entity, given: Iterable[str]) -> int | None:
@@ -396,11 +400,15 @@ def count_said(workload: Workload, entity: Entity, given: Iterable[str]) -> int 
     names = frozenset(given)
     if identified(entity, names):
         return 1
-    counts = [c.count for c in entity.cardinality if c.count and _counted_for(workload, entity, c.per, names)]
+    counts = [
+        limit.count
+        for limit in entity.cardinality
+        if limit.count and _holding_names(workload, entity, limit.per, names)
+    ]
     return math.ceil(min(counts)) if counts else None
 
 
-def _counted_for(workload: Workload, entity: Entity, per: str, names: frozenset[str]) -> frozenset[str] | None:
+def _holding_names(workload: Workload, entity: Entity, per: str, names: frozenset[str]) -> frozenset[str] | None:
     """The attributes among `names` that hold the id of the entity which a cardinality counts for."""
     if per in names:
         return frozenset({per})
@@ -408,7 +416,7 @@ def _counted_for(workload: Workload, entity: Entity, per: str, names: frozenset[
     return foreign_key(workload, entity, parent, names) if parent else None
 
 
-def _undetermined(
+def _without_determined(
     workload: Workload, entity: Entity, parent: str, key: frozenset[str], names: frozenset[str]
 ) -> frozenset[str]:
     """The names without those determined by the parent: the tenant of a comment is the tenant of its ticket.
@@ -417,16 +425,16 @@ def _undetermined(
     the parent's attribute. The same name and origin are not enough: the author of a comment is not the author of the
     post.
     """
-    above = workload.entity(parent)
-    if above is None:
+    parent_entity = workload.entity(parent)
+    if parent_entity is None:
         return names
-    whole = foreign_key(workload, entity, above) or frozenset()
-    determined = whole if key <= whole else frozenset()
+    whole_key = foreign_key(workload, entity, parent_entity) or frozenset()
+    determined_names = whole_key if key <= whole_key else frozenset()
     for name in names:
         attribute = entity.attribute(name)
         if attribute and any(owner == parent for owner, _ in _sources(workload, entity, attribute)):
-            determined |= {name}
-    return names - determined
+            determined_names |= {name}
+    return names - determined_names
 
 
 def _sources(workload: Workload, entity: Entity, attribute: Attribute) -> Iterator[tuple[str, str]]:
@@ -442,7 +450,7 @@ def _combinations(workload: Workload, entity: Entity, names: frozenset[str]) -> 
 
     Attributes that form the id of another entity have as many as that entity has items.
     """
-    found = 1.0
+    combinations = 1.0
     while names:
         keys = [
             (len(key), count_of(workload, e), e.name, key)
@@ -451,10 +459,10 @@ def _combinations(workload: Workload, entity: Entity, names: frozenset[str]) -> 
         ]
         if not keys:
             break
-        _, number, owner, key = max(keys, key=lambda one: one[:3])
-        found *= min(count_of(workload, entity), number)
-        names = _undetermined(workload, entity, owner, key, names - key)
-    return found * reduce(mul, (values_of(workload, entity, name) for name in sorted(names)), 1.0)
+        _, number, owner, key = max(keys, key=lambda candidate: candidate[:3])
+        combinations *= min(count_of(workload, entity), number)
+        names = _without_determined(workload, entity, owner, key, names - key)
+    return combinations * reduce(mul, (values_of(workload, entity, name) for name in sorted(names)), 1.0)
 
 
 @remembered
@@ -478,11 +486,12 @@ def _values_within(workload: Workload, entity: Entity, name: str) -> float:
     """The number of distinct values of an attribute within its own entity."""
     attribute = entity.attribute(name)
     total = float(count_of(workload, entity))
-    if attribute is None or attribute.references or attribute.unique or [a.name for a in entity.id] == [name]:
+    if attribute is None or attribute.references or attribute.unique or [part.name for part in entity.id] == [name]:
         return total
-    each = [one.count for one in _estimates(entity) if one.per == name and one.count]
-    if each and any(not one.per for one in _estimates(entity)):
-        return max(1.0, total / max(each))  # `~500 per tenantId, 1M total`
+    estimates = _declared_counts(entity)
+    counts_per_value = [estimate.count for estimate in estimates if estimate.per == name and estimate.count]
+    if counts_per_value and any(not estimate.per for estimate in estimates):
+        return max(1.0, total / max(counts_per_value))  # `~500 per tenantId, 1M total`
     least, most = attribute.bounds
     guess = min(total, _guessed_count(entity, attribute))
     if attribute.type.kind is Kind.INTEGER and least is not None and most is not None:
@@ -491,13 +500,25 @@ def _values_within(workload: Workload, entity: Entity, name: str) -> float:
         return guess
     if attribute.generated:
         return total
-    # A part of an id distinguishes at least the items that share the other parts.
-    parents = [
-        min(count_of(workload, e) for owner, _ in chain(workload, entity, a)[1:] if (e := workload.entity(owner)))
-        for a in entity.id
-        if a.name != name and target(workload, a)
-    ]
-    return max(guess, total / min(total, reduce(mul, parents, 1.0))) if len(parents) == len(entity.id) - 1 else guess
+    return max(guess, _values_in_id(workload, entity, name))
+
+
+def _values_in_id(workload: Workload, entity: Entity, name: str) -> float:
+    """The least number of values of a part of an id; 0 if the numbers of the other parts are unknown.
+
+    A part of an id distinguishes at least the items that share the other parts: with 10,000 order lines of 1,000
+    orders, a line number has at least 10 values.
+    """
+    total = float(count_of(workload, entity))
+    combinations = 1.0
+    for part in entity.id:
+        if part.name == name:
+            continue
+        if not target(workload, part):
+            return 0.0
+        owners = [workload.entity(owner) for owner, _ in chain(workload, entity, part)[1:]]
+        combinations *= min(count_of(workload, owner) for owner in owners if owner is not None)
+    return total / min(total, combinations)
 
 
 def _guessed_count(entity: Entity, attribute: Attribute) -> float:
@@ -526,15 +547,17 @@ def is_count_known(workload: Workload, entity: Entity, seen: frozenset[str] = fr
     """Whether the number of items follows from figures of the document."""
     if entity.singleton or (created(workload, entity) and grows(entity)):
         return True
-    known = []
-    for cardinality in _estimates(entity):
+    parents_known = []
+    for cardinality in _declared_counts(entity):
         if not cardinality.per:
             return True
         parent = workload.entity(cardinality.per)
         if parent and parent.name not in seen:
-            known.append(is_count_known(workload, parent, seen | {entity.name}))
-    others = [e for e in counterparts(workload, entity) if e.name not in seen] if not known else []
-    return any(known) or any(is_count_known(workload, e, seen | {entity.name}) for e in others)
+            parents_known.append(is_count_known(workload, parent, seen | {entity.name}))
+    other_entities = (
+        [other for other in counterparts(workload, entity) if other.name not in seen] if not parents_known else []
+    )
+    return any(parents_known) or any(is_count_known(workload, other, seen | {entity.name}) for other in other_entities)
 
 
 def is_value_count_known(workload: Workload, entity: Entity, name: str, given: Iterable[str]) -> bool:
@@ -542,42 +565,106 @@ def is_value_count_known(workload: Workload, entity: Entity, name: str, given: I
     attribute = entity.attribute(name)
     if attribute is None:
         return False
-    counted = any(name in (_counted_for(workload, entity, c.per, frozenset(given)) or ()) for c in entity.cardinality)
-    finite = bool(attribute.type.values) or attribute.type.kind is Kind.BOOLEAN
-    return counted or finite or attribute.id or attribute.unique or bool(attribute.references)
+    is_counted = any(
+        name in (_holding_names(workload, entity, limit.per, frozenset(given)) or ()) for limit in entity.cardinality
+    )
+    is_finite = bool(attribute.type.values) or attribute.type.kind is Kind.BOOLEAN
+    return is_counted or is_finite or attribute.id or attribute.unique or bool(attribute.references)
 
 
-def kept_by(workload: Workload, read: Read, one: Input) -> float:
+def kept_by(workload: Workload, clause: Clause) -> float:
     """The fraction of items that pass a filter."""
-    if one.keeps is not None:
-        return one.keeps / 100
-    for name in read.entities:
+    condition = clause.input
+    if condition.keeps is not None:
+        return condition.keeps / 100
+    for name, attribute in clause.bound.items():
         entity = workload.entity(name)
-        attribute = bindings(workload, read.entities, one.attribute).get(name)
-        if entity is None or not attribute:
+        if entity is None:
             continue
-        match one.op:
+        match condition.op:
             case Op.EQ:
-                return 1 / values_of(workload, entity, attribute)
+                return 1 / values_of(workload, entity, attribute.name)
             case Op.CONTAINS:  # a word is as rare as a value of a plain attribute
-                return 1 / min(VALUES, values_of(workload, entity, attribute))
+                return 1 / min(VALUES, values_of(workload, entity, attribute.name))
             case Op.IN:
-                if one.values:
-                    return min(1.0, len(one.values) / values_of(workload, entity, attribute))
+                if condition.values:
+                    return min(1.0, len(condition.values) / values_of(workload, entity, attribute.name))
             case Op.NE | Op.LT | Op.LE | Op.GT | Op.GE | Op.BETWEEN | Op.BEGINS_WITH | Op.EXISTS | Op.NOT_EXISTS:
                 pass
             case _:
-                assert_never(one.op)
+                assert_never(condition.op)
     return KEPT
 
 
-def kept_by_all(workload: Workload, read: Read, inputs: Iterable[Input]) -> float:
+def share_meeting(
+    workload: Workload, entity: Entity, name: str, values: Iterable[object] | None = None, absent: bool = False
+) -> float:
+    """The fraction of an entity's items that have an attribute, have one of some values in it, or lack it."""
+    share = stated_share(workload, entity, name, None if values is None else frozenset(values), absent)
+    if share is not None:
+        return share
+    if values:
+        return min(1.0, len(frozenset(values)) / values_of(workload, entity, name))
+    attribute = entity.attribute(name)
+    present = PRESENT if attribute and attribute.optional else 1.0
+    return 1.0 - present if absent else present
+
+
+def stated_share(
+    workload: Workload, entity: Entity, name: str, values: frozenset[object] | None, absent: bool
+) -> float | None:
+    """The same, if reads state it: `heldSince exists (keeps 0.1%)`, `status = OPEN (keeps 2%)`.
+
+    Of different statements the largest share holds, because an index with more items costs more.
+    """
+    shares = _stated_shares(workload, entity, name)
+    if not values:
+        op, opposite = (Op.NOT_EXISTS, Op.EXISTS) if absent else (Op.EXISTS, Op.NOT_EXISTS)
+        if (op, frozenset()) in shares:
+            return shares[op, frozenset()]
+        opposite_share = shares.get((opposite, frozenset()))
+        return None if opposite_share is None else 1.0 - opposite_share
+    texts = frozenset(constant_text(value) for value in values)
+    if (Op.IN, texts) in shares:
+        return shares[Op.IN, texts]
+    single_shares = [shares.get((Op.IN, frozenset((text,)))) for text in texts]
+    return None if None in single_shares else min(1.0, sum(share or 0.0 for share in single_shares))
+
+
+@remembered
+def _stated_shares(workload: Workload, entity: Entity, name: str) -> dict[tuple[Op, frozenset[str]], float]:
+    """The shares of conditions on an attribute that reads of the entity state, by the operator and its constants."""
+    shares: dict[tuple[Op, frozenset[str]], float] = {}
+    attribute = entity.attribute(name)
+    for read in workload.reads if attribute else ():
+        for clause in resolve_read(workload, read).clauses:
+            condition = clause.input
+            constants = [value.const for value in condition.values]
+            has_values = condition.op in (Op.EQ, Op.IN) and bool(constants) and None not in constants
+            if condition.keeps is None or not (has_values or condition.op in (Op.EXISTS, Op.NOT_EXISTS)):
+                continue
+            if clause.bound.get(entity.name) is attribute:
+                texts = frozenset(_normal_text(text, attribute) for text in constants if text is not None)
+                key = (Op.IN if has_values else condition.op, texts)
+                shares[key] = max(condition.keeps / 100, shares.get(key, 0.0))
+    return shares
+
+
+def _normal_text(text: str, attribute: Attribute | None) -> str:
+    """A constant as the text of its value, so that `007` and `7` are one number."""
+    return constant_text(constant_or_text(text, attribute.type)) if attribute else text
+
+
+def kept_by_all(resolved: ResolvedRead, clauses: Collection[Clause]) -> float:
     """The fraction of items that pass several filters; of alternatives, one is enough."""
-    found = 1.0
-    for group in alternatives(inputs):
-        kept = [kept_by(workload, read, one) for one in group]
-        found *= kept[0] if len(kept) == 1 else 1 - math.prod(1 - one for one in kept)
-    return found
+    share = 1.0
+    for group in resolved.groups:
+        shares = [kept_by(resolved.workload, clause) for clause in group if clause in clauses]
+        if len(shares) == 1:
+            share *= shares[0]
+        elif shares:
+            share *= 1 - math.prod(1 - part for part in shares)
+    return share
 
 
 def share_within(workload: Workload, entity: Entity, one: Input) -> float:
@@ -587,13 +674,13 @@ def share_within(workload: Workload, entity: Entity, one: Input) -> float:
     seconds = span(one)
     if seconds is None:
         return RANGE
-    made = created(workload, entity)
-    return min(1.0, made * seconds / count_of(workload, entity)) if made else RANGE
+    created_per_second = created(workload, entity)
+    return min(1.0, created_per_second * seconds / count_of(workload, entity)) if created_per_second else RANGE
 
 
 def span(one: Input) -> int | None:
     """The seconds of a time range with known bounds, such as the last seven days."""
-    times = [v.now for v in one.values if v.now is not None]
+    times = [value.now for value in one.values if value.now is not None]
     if len(times) != len(one.values) or not times:
         return None
     if one.op is Op.BETWEEN:
@@ -626,81 +713,96 @@ _ASKED = "the units of this read depend on it"
 
 def assumptions(workload: Workload) -> tuple[Assumption, ...]:
     """All assumptions for a workload, entities first, in document order."""
-    found: list[Assumption] = []
+    all_assumptions: list[Assumption] = []
     for entity in workload.entities:
-        found += _of_entity(workload, entity)
+        all_assumptions += _entity_assumptions(workload, entity)
     for pattern in workload.patterns:
-        found += _of_pattern(workload, pattern)
-    return tuple(found)
+        all_assumptions += _pattern_assumptions(workload, pattern)
+    return tuple(all_assumptions)
 
 
-def _of_entity(workload: Workload, entity: Entity) -> Iterator[Assumption]:
+def _entity_assumptions(workload: Workload, entity: Entity) -> Iterator[Assumption]:
     if entity.size is None:
         yield Assumption(entity.name, "the size of an item", f"{size_of(entity)} B", _BYTES)
     for attribute in contents_of(entity):
         if attribute.size is None:
-            yield Assumption(f"{entity.name}.{attribute.name}", "the size of a content", f"{CONTENT:,} B", _BYTES)
-    counted = entity.singleton or (grows(entity) and created(workload, entity))
+            yield Assumption(f"{entity.name}.{attribute.name}", "the size of a content", f"{CONTENT_SIZE:,} B", _BYTES)
+    is_derived = entity.singleton or (grows(entity) and created(workload, entity))
     # Nobody knows how many values an attribute has: `~25K per warehouseId`.
-    said = any(c.count is not None and (not c.per or workload.entity(c.per)) for c in entity.cardinality)
-    if not counted and not said:
+    is_stated = any(
+        limit.count is not None and (not limit.per or workload.entity(limit.per)) for limit in entity.cardinality
+    )
+    if not is_derived and not is_stated:
         yield Assumption(entity.name, "the number of items", f"{count_of(workload, entity):,}", _MANY)
-    if entity.retention is None and not counterparts(workload, entity) and _grown(workload, entity):
-        kept = f"{retention_of(entity) // _DAY} days"
-        yield Assumption(entity.name, "the time that an item is kept", kept, "the number of items depends on it")
+    is_counted_by_time = not counterparts(workload, entity) and _count_by_growth(workload, entity)
+    if entity.retention is None and (is_counted_by_time or _keeps_by_time(workload, entity)):
+        lifetime = f"{retention_of(entity) // _DAY} days"
+        subject = "the number of items" if is_counted_by_time else "the number of items that are kept beside it"
+        yield Assumption(entity.name, "the time that an item is kept", lifetime, f"{subject} depends on it")
 
 
-def _of_pattern(workload: Workload, pattern: Pattern) -> Iterator[Assumption]:
+def _keeps_by_time(workload: Workload, entity: Entity) -> bool:
+    """Whether a construct of an entity has more items if an item is kept longer, such as a history without a limit."""
+    usage = usage_of(workload, entity)
+    longer = with_other(usage, retention=usage.retention * 2)
+    return any(construct.stored(usage) != construct.stored(longer) for construct in constructs_of(entity))
+
+
+def _pattern_assumptions(workload: Workload, pattern: Pattern) -> Iterator[Assumption]:
     rate = pattern.rate
     if rate is None or rate.value is None:
-        what = "the rate" if rate is None or rate.level is None else f"the rate {rate.level}"
-        yield Assumption(pattern.id, what, f"{per_second(rate):g} a second", _MONEY)
-    if not isinstance(pattern, Read):
-        for action in pattern.actions:
-            entity = workload.entity(action.entity)
-            if action.many and entity and several(workload, pattern, entity) is None:
-                why = "the units of this write depend on it"
-                yield Assumption(pattern.id, f"the number of {entity.name} items", str(SEVERAL), why)
+        subject = "the rate" if rate is None or rate.level is None else f"the rate {rate.level}"
+        yield Assumption(pattern.id, subject, f"{per_second(rate):g} a second", _MONEY)
+    if isinstance(pattern, Read):
+        yield from _read_assumptions(workload, pattern)
         return
-    for one in pattern.inputs:
-        if one.many and not pattern.limit:
-            yield Assumption(pattern.id, f"the number of values in {one.attribute}[]", str(LISTED), _ASKED)
-        if (
-            one.op in RANGES
-            and not one.filter
-            and not pattern.limit
-            and not pattern.page
-            and span(one) is None
-            and one.keeps is None
-        ):
-            yield Assumption(pattern.id, f"the part of the items within {one.attribute}", f"{RANGE:.0%}", _ASKED)
-    yield from _guessed_values(workload, pattern)
-    yield from _guessed_shares(workload, pattern)
+    for action in pattern.actions:
+        entity = workload.entity(action.entity)
+        if action.many and entity and several(workload, pattern, entity) is None:
+            reason = "the units of this write depend on it"
+            yield Assumption(pattern.id, f"the number of {entity.name} items", str(SEVERAL), reason)
 
 
-def _guessed_values(workload: Workload, read: Read) -> Iterator[Assumption]:
+def _read_assumptions(workload: Workload, read: Read) -> Iterator[Assumption]:
+    resolved = resolve_read(workload, read)
+    # A page ends the read, however many items there are.
+    has_page = bool(read.limit or read.page)
+    for clause in resolved.clauses:
+        condition = clause.input
+        if condition.many and not read.limit:
+            yield Assumption(read.id, f"the number of values in {condition.attribute}[]", str(LISTED), _ASKED)
+        is_unknown_range = condition.op in RANGES and span(condition) is None and condition.keeps is None
+        if is_unknown_range and not condition.filter and not has_page:
+            yield Assumption(read.id, f"the part of the items within {condition.attribute}", f"{RANGE:.0%}", _ASKED)
+    if resolved.entities and read.result is not Result.ONE and not has_page:
+        yield from _guessed_values(resolved)
+        yield from _guessed_shares(resolved)
+
+
+def _guessed_values(resolved: ResolvedRead) -> Iterator[Assumption]:
     """Attributes with an equality input whose number of distinct values is a guess."""
-    entity = workload.entity(read.entities[0]) if read.entities else None
-    if entity is None or read.result is Result.ONE or read.limit or read.page:
+    workload, entity = resolved.workload, resolved.entities[0]
+    given_names = [clause.input.attribute for clause in resolved.clauses if clause.is_value and not clause.input.many]
+    if identified(entity, given_names):
         return
-    given = [i.attribute for i in read.inputs if i.op is Op.EQ and not i.filter and not i.many]
-    if identified(entity, given):
-        return
-    for name in given:
-        if entity.attribute(name) and not is_value_count_known(workload, entity, name, given):
+    for name in given_names:
+        if entity.attribute(name) and not is_value_count_known(workload, entity, name, given_names):
             values = math.ceil(values_of(workload, entity, name))
-            yield Assumption(read.id, f"the number of different values of {name}", f"{values:,}", _ASKED)
+            yield Assumption(resolved.read.id, f"the number of different values of {name}", f"{values:,}", _ASKED)
 
 
-def _guessed_shares(workload: Workload, read: Read) -> Iterator[Assumption]:
+def _guessed_shares(resolved: ResolvedRead) -> Iterator[Assumption]:
     """Constants of a read, whose part of all items is a guess: each value is taken to be as frequent."""
-    if read.result is Result.ONE or read.limit or read.page:
-        return
-    for one in read.inputs:
-        constant = one.op in (Op.EQ, Op.IN) and one.values
-        if one.keeps is None and not one.filter and (constant or one.op in (Op.EXISTS, Op.NOT_EXISTS)):
-            what = f"the part of the items with {write_inputs((one,))}"
-            yield Assumption(read.id, what, f"{kept_by(workload, read, one):.0%}", _ASKED)
+    for clause in resolved.clauses:
+        condition = clause.input
+        is_constant = condition.op in (Op.EQ, Op.IN) and condition.values
+        if (
+            condition.keeps is None
+            and not condition.filter
+            and (is_constant or condition.op in (Op.EXISTS, Op.NOT_EXISTS))
+        ):
+            subject = f"the part of the items with {write_inputs((condition,))}"
+            yield Assumption(resolved.read.id, subject, f"{kept_by(resolved.workload, clause):.0%}", _ASKED)
 
 
 def several(workload: Workload, write: Write, entity: Entity) -> int | None:
@@ -708,20 +810,22 @@ def several(workload: Workload, write: Write, entity: Entity) -> int | None:
 
     It is the number that belongs to another item of the write or to its inputs; else that of the other `[]` items.
     """
-    told = {
-        action.entity: count
-        for action in write.actions
-        if action.many and (one := workload.entity(action.entity)) and (count := _belonging(workload, write, one))
-    }
-    return told.get(entity.name) or max(told.values(), default=None)
+    counts: dict[str, int] = {}
+    for action in write.actions:
+        many_entity = workload.entity(action.entity) if action.many else None
+        count = _declared_number(workload, write, many_entity) if many_entity else None
+        if count:
+            counts[action.entity] = count
+    return counts.get(entity.name) or max(counts.values(), default=None)
 
 
-def _belonging(workload: Workload, write: Write, entity: Entity) -> int | None:
-    touched = {*write.entities, *(action.entity for action in write.actions)} - {entity.name}
-    given = frozenset(i.attribute for i in write.inputs if not i.many)
+def _declared_number(workload: Workload, write: Write, entity: Entity) -> int | None:
+    entity_names = {*write.entities, *(action.entity for action in write.actions)} - {entity.name}
+    input_names = frozenset(input_.attribute for input_ in write.inputs if not input_.many)
     counts = [
-        math.ceil(c.count)
-        for c in entity.cardinality
-        if c.count is not None and (c.per in touched or _counted_for(workload, entity, c.per, given))
+        math.ceil(limit.count)
+        for limit in entity.cardinality
+        if limit.count is not None
+        and (limit.per in entity_names or _holding_names(workload, entity, limit.per, input_names))
     ]
     return min(counts, default=None)

@@ -1,7 +1,7 @@
 """The requests that no access pattern sends, but that keep the items of a design right: `background(…)`.
 
-Each has a line of its own in the bill: refreshes of attributes that follow others, the function that reads the stream,
-large contents that are written, replaced and collected, and items that expire.
+Each has a line of its own in the bill: refreshes of items that repeat values of others, the function that reads the
+stream, large contents that are written, replaced and collected, and items that expire.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from prejoin.constructs.registry import ending_of, keeps_contents
 from prejoin.design.cost.assumptions import FUNCTION, GARBAGE, created, per_second, size_of
 from prejoin.design.cost.contents import ContentCost
 from prejoin.design.cost.estimates import Estimates
@@ -64,41 +65,46 @@ class BackgroundCost(Model, frozen=True):
 def background(workload: Workload, design: Design, large: Sequence[ContentCost]) -> tuple[BackgroundCost, ...]:
     """The requests in the background of a mapped design, with `large` contents."""
     figures = Estimates(design, workload)
-    refreshed = refreshes(workload, design)
+    all_refreshes = refreshes(workload, design)
     contents = tuple(line for content in large for line in _content_lines(workload, figures, content))
-    expired = tuple(_expiry_lines(workload, design))
-    lines = (*map(_refresh_line, refreshed), *contents, *expired)
-    if any(one.link.within is not None for one in refreshed):
-        part_records = sum(one.rate * one.part_count + one.deletes * one.part_count for one in large if not one.stored)
-        most = _most_calls(workload, design)
-        records = part_records + sum(one.rate for one in expired)
-        records += _records(workload, design, figures, refreshed, most - records)
-        return (*lines, _stream_line(min(records, most)))
+    expiry_lines = tuple(_expiry_lines(workload, design))
+    lines = (*map(_refresh_line, all_refreshes), *contents, *expiry_lines)
+    if any(refresh.bound.within is not None for refresh in all_refreshes):
+        part_records = sum(
+            content.rate * content.part_count + content.deletes * content.part_count
+            for content in large
+            if not content.stored
+        )
+        most_calls = _most_calls(workload, design)
+        records = part_records + sum(line.rate for line in expiry_lines)
+        records += _records(workload, design, figures, all_refreshes, most_calls - records)
+        return (*lines, _stream_line(min(records, most_calls)))
     return lines
 
 
-# --- Attributes that follow others ----------------------------------------------------------------------------------
+# --- Refreshes ------------------------------------------------------------------------------------------------------
 
 
-def _refresh_line(one: Refresh) -> BackgroundCost:
-    names = [f"{one.link.entity.name}.{name}" for name in one.link.attributes]
-    what = f"refresh the {one.link.entity.name} items of a {one.link.source.name} that changed"
+def _refresh_line(refresh: Refresh) -> BackgroundCost:
+    entity, source = refresh.bound.entity.name, refresh.bound.source.name
+    names = [f"{entity}.{name}" for name in refresh.bound.attributes]
+    text = f"refresh the {entity} items of each {source} that changed"
     return BackgroundCost(
-        BackgroundKind.REFRESH, ", ".join(names), what, one.rate, one.units, one.dollars.quantize(_EXACT)
+        BackgroundKind.REFRESH, ", ".join(names), text, refresh.rate, refresh.units, refresh.dollars.quantize(_EXACT)
     )
 
 
 def _records(
-    workload: Workload, design: Design, figures: Estimates, refreshed: Sequence[Refresh], most: float
+    workload: Workload, design: Design, figures: Estimates, all_refreshes: Sequence[Refresh], most_calls: float
 ) -> float:
     """The items of the table that refreshes and patterns write in a second: each is a record of the stream.
 
     It counts up to `most`: the solver prices hundreds of designs, and more records do not make more calls.
     """
-    total = sum(one.rate * one.items * _written_items(figures, one.operation) for one in refreshed)
+    total = sum(refresh.rate * refresh.items * _written_items(figures, refresh.operation) for refresh in all_refreshes)
     for pattern in (*workload.writes, *workload.deletes):
         operation = design.operation(pattern.id)
-        if total < most and operation and operation.served:
+        if total < most_calls and operation and operation.served:
             total += per_second(pattern.rate) * _written_items(figures, operation)
     return total
 
@@ -113,65 +119,67 @@ def _written_items(figures: Estimates, operation: Operation) -> float:
 
 def _most_calls(workload: Workload, design: Design) -> float:
     """The most calls a second of the function that reads the stream: one for each time that a shard is read."""
-    written = 0.0
+    write_units = 0.0
     for pattern in workload.patterns:
         operation = design.operation(pattern.id)
         if operation and operation.served and operation.units:
-            written += per_second(pattern.rate) * operation.units.write
-    return _POLLS * max(_SHARDS, -(-written // PARTITION_WRITE_UNITS))
+            write_units += per_second(pattern.rate) * operation.units.write
+    return _POLLS * max(_SHARDS, -(-write_units // PARTITION_WRITE_UNITS))
 
 
 def _stream_line(calls: float) -> BackgroundCost:
     """The Lambda function that reads the stream. With few records it is called for each, with many for several."""
     month = Decimal(str(calls * MONTH_SECONDS))
     price = month * (INVOCATION_MILLION / 1_000_000 + Decimal(str(FUNCTION)) * GB_SECOND)
-    what = "call the Lambda function that reads the stream"
-    return BackgroundCost(BackgroundKind.STREAM, "the stream", what, calls, Units(), price.quantize(_EXACT))
+    text = "call the Lambda function that reads the stream"
+    return BackgroundCost(BackgroundKind.STREAM, "the stream", text, calls, Units(), price.quantize(_EXACT))
 
 
 # --- Large contents -------------------------------------------------------------------------------------------------
 
 
-def _content_lines(workload: Workload, figures: Estimates, one: ContentCost) -> Iterator[BackgroundCost]:
-    entity = workload.entity(one.entity)
+def _content_lines(workload: Workload, figures: Estimates, content: ContentCost) -> Iterator[BackgroundCost]:
+    entity = workload.entity(content.entity)
     assert entity is not None  # the contents are of entities of the workload
-    where = "in the object store" if one.stored else f"in {one.part_count} part{'s' * (one.part_count != 1)}"
+    place = (
+        "in the object store" if content.stored else f"in {content.part_count} part{'s' * (content.part_count != 1)}"
+    )
     yield BackgroundCost(
         BackgroundKind.WRITE_CONTENTS,
-        one.name,
-        f"write a content {where}",
-        one.rate,
-        Units(write=one.write_units),
-        one.written.quantize(_EXACT),
+        content.name,
+        f"write a content {place}",
+        content.rate,
+        Units(write=content.write_units),
+        content.written.quantize(_EXACT),
     )
-    if one.deletes:
+    if content.deletes:
         yield BackgroundCost(
             BackgroundKind.DELETE_CONTENTS,
-            one.name,
+            content.name,
             "delete a content that was replaced, or whose item was deleted",
-            one.deletes,
-            Units(write=one.write_units),
-            one.deleted.quantize(_EXACT),
+            content.deletes,
+            Units(write=content.write_units),
+            content.deleted.quantize(_EXACT),
         )
-    if not entity.history:  # earlier versions refer to contents, and `remove_garbage` is refused
-        yield _garbage_line(figures, entity, one)
+    if not keeps_contents(entity):  # earlier versions refer to contents, and `remove_garbage` is refused
+        yield _garbage_line(figures, entity, content)
 
 
-def _garbage_line(figures: Estimates, entity: Entity, one: ContentCost) -> BackgroundCost:
+def _garbage_line(figures: Estimates, entity: Entity, content: ContentCost) -> BackgroundCost:
     """A run of `remove_garbage`: it scans the table or lists the objects, and reads each item with a content."""
-    reads = one.count * read_units(size_of(entity), STRONG)
+    reads = content.count * read_units(size_of(entity), STRONG)
     listings = 0.0
-    if one.stored:
-        listings = max(1.0, one.count * one.object_count / _LISTED)
+    if content.stored:
+        listings = max(1.0, content.count * content.object_count / _LISTED)
     else:
-        scanned = sum(entries * size for _, slot, entries, size in figures.stored() if slot == TABLE)
-        reads += read_units(round(scanned))
+        scanned_bytes = sum(entries * size for _, slot, entries, size in figures.stored() if slot == TABLE)
+        reads += read_units(round(scanned_bytes))
     rate = 1 / GARBAGE
     runs = Decimal(MONTH_SECONDS) / GARBAGE
     price = runs * (dollars(reads=reads) + Decimal(str(listings)) * LIST_THOUSAND / 1_000)
-    what = "`remove_garbage`: delete contents to which no item refers"
+    text = "`remove_garbage`: delete contents to which no item refers"
     return BackgroundCost(
-        BackgroundKind.REMOVE_GARBAGE, one.name, what, rate, Units(read=round(reads, 6)), price.quantize(_EXACT)
+        BackgroundKind.REMOVE_GARBAGE, content.name, text, rate, Units(read=round(reads, 6)), price.quantize(_EXACT)
     )
 
 
@@ -181,7 +189,7 @@ def _garbage_line(figures: Estimates, entity: Entity, one: ContentCost) -> Backg
 def _expiry_lines(workload: Workload, design: Design) -> Iterator[BackgroundCost]:
     """The items that DynamoDB deletes by their time to live. It does not charge for that."""
     for entity in workload.entities:
-        if design.item(entity.name) and any(attribute.ttl for attribute in entity.attributes):
-            what = f"expire a {entity.name} (TTL), for which DynamoDB does not charge"
+        if design.item(entity.name) and ending_of(entity) is not None:
+            text = f"expire a {entity.name} (TTL), for which DynamoDB does not charge"
             rate = created(workload, entity)
-            yield BackgroundCost(BackgroundKind.EXPIRY, entity.name, what, rate, Units(), Decimal())
+            yield BackgroundCost(BackgroundKind.EXPIRY, entity.name, text, rate, Units(), Decimal())

@@ -21,7 +21,7 @@ from prejoin.design.cost.contents import ContentCost, contents
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.units import predict_units
 from prejoin.design.mapping.map_writes import map_write
-from prejoin.design.model import TABLE, Call, Design, Units
+from prejoin.design.model import TABLE, Call, Design, ItemName, Units
 from prejoin.protocol.prices import GB, MONTH_SECONDS, STORAGE_OVERHEAD, dollars, provisioned_dollars, write_units
 from prejoin.workload.model import Action, Input, Model, Pattern, Verb, Workload, Write
 
@@ -75,17 +75,17 @@ class Bill(Model, frozen=True):
     @property
     def requests(self) -> Decimal:
         """The cost of all requests: those of the patterns, and those in the background."""
-        return sum((one.dollars for one in self.patterns), Decimal()) + self.in_background
+        return sum((cost.dollars for cost in self.patterns), Decimal()) + self.in_background
 
     @property
     def in_background(self) -> Decimal:
         """The cost of the requests that no pattern sends."""
-        return sum((one.dollars for one in self.background), Decimal())
+        return sum((cost.dollars for cost in self.background), Decimal())
 
     @property
     def kept(self) -> Decimal:
         """The cost of storage."""
-        return sum((one.dollars for one in self.storage), Decimal())
+        return sum((cost.dollars for cost in self.storage), Decimal())
 
     @property
     def total(self) -> Decimal:
@@ -95,14 +95,16 @@ class Bill(Model, frozen=True):
     def per_second(self) -> Units:
         """The units of all requests in a second."""
         lines: tuple[PatternCost | BackgroundCost, ...] = (*self.patterns, *self.background)
-        return Units(sum(one.rate * one.units.read for one in lines), sum(one.rate * one.units.write for one in lines))
+        return Units(
+            sum(cost.rate * cost.units.read for cost in lines), sum(cost.rate * cost.units.write for cost in lines)
+        )
 
     def pattern(self, id_: str) -> PatternCost | None:
-        return next((one for one in self.patterns if one.pattern == id_), None)
+        return next((cost for cost in self.patterns if cost.pattern == id_), None)
 
     def slot(self, name: str) -> Decimal:
         """The storage cost of one slot. The cost of writing to it is part of the patterns."""
-        return sum((one.dollars for one in self.storage if one.slot == name), Decimal())
+        return sum((cost.dollars for cost in self.storage if cost.slot == name), Decimal())
 
 
 def bill(workload: Workload, design: Design) -> Bill:
@@ -159,25 +161,25 @@ class Amplification(Model, frozen=True):
 def amplification(workload: Workload, design: Design) -> tuple[Amplification, ...]:
     """The write amplification of creating and deleting one item of each entity."""
     figures = Estimates(design, workload)
-    found = []
+    amplifications = []
     for entity in workload.entities:
         for verb in (Verb.CREATE, Verb.DELETE):
-            everything = tuple(Input(a.name) for a in entity.attributes)
+            all_inputs = tuple(Input(a.name) for a in entity.attributes)
             action = Action(verb, entity.name)
-            write = Write(f"{verb} {entity.name}", entities=(entity.name,), inputs=everything, actions=(action,))
+            write = Write(f"{verb} {entity.name}", entities=(entity.name,), inputs=all_inputs, actions=(action,))
             operation = map_write(write, workload, design)
             if not operation.served:
                 continue
             entries = [e for r in operation.requests for e in figures.entries(operation, r)]
-            found.append(
+            amplifications.append(
                 Amplification(
                     entity.name,
                     verb,
                     items=round(sum(e.times for e in entries if e.slot == TABLE)),
                     entries=round(sum(e.times for e in entries if e.slot != TABLE), 6),
                     units=predict_units(operation, design, workload, figures).write,
-                    alone=write_units(figures.size(entity.name)),
+                    alone=write_units(figures.size(ItemName(entity.name))),
                     transaction=any(r.call is Call.TRANSACT_WRITE for r in operation.requests),
                 )
             )
-    return tuple(found)
+    return tuple(amplifications)

@@ -8,9 +8,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from prejoin.design.cost.assumptions import CONTENT, SEVERAL, count_of, grows, per_second, several
-from prejoin.design.model import Design
-from prejoin.protocol.limits import KB
+from prejoin.constructs.contents import BESIDE_PART, part_count, part_size
+from prejoin.constructs.registry import keeps_contents
+from prejoin.design.cost.assumptions import SEVERAL, count_of, grows, per_second, several
+from prejoin.design.model import Design, Operation
+from prejoin.design.requests.literal import ObjectRequest, PartRequest
+from prejoin.design.requests.lower import literal_requests
+from prejoin.keys.content import OBJECT_SIZE, PART_SIZE
 from prejoin.protocol.prices import (
     EVENTUAL,
     GB,
@@ -21,21 +25,16 @@ from prejoin.protocol.prices import (
     read_units,
     write_units,
 )
-from prejoin.workload.contents import contents_of
+from prejoin.workload.contents import contents_of, typical_size
 from prejoin.workload.lookup import changes
 from prejoin.workload.model import Action, Attribute, Entity, Model, Verb, Workload, Write
 
-PART: Final = 240 * KB
-"""Bytes of a part in the table, as `Large` writes it."""
 PUT_THOUSAND: Final = Decimal("0.005")
 """Dollars per thousand PUT requests to S3 Standard in us-east-1."""
 GET_THOUSAND: Final = Decimal("0.0004")
 """Dollars per thousand GET requests to S3 Standard in us-east-1. Transfer within the region is free."""
 OBJECT_GB_MONTH: Final = Decimal("0.023")
 """Dollars per GB and month in S3 Standard in us-east-1."""
-_OBJECT: Final = 8 * KB * KB
-_OF_PART: Final = 300
-"""Bytes of a part beside its content: its key, and the item that it is for."""
 _PAGE: Final = 4
 """Parts that one Query reads."""
 
@@ -43,21 +42,23 @@ _PAGE: Final = 4
 def part_units(size: int) -> float:
     """Write units of a content in parts.
 
-    >>> part_units(100 * KB), part_units(1024 * KB)
+    >>> part_units(100 * 1024), part_units(1024 * 1024)
     (101.0, 1029.0)
     """
-    whole, rest = divmod(size, PART)
-    return whole * write_units(PART + _OF_PART) + (write_units(rest + _OF_PART) if rest else 0)
+    full_parts, remainder = divmod(size, PART_SIZE)
+    return full_parts * write_units(PART_SIZE + BESIDE_PART) + (
+        write_units(remainder + BESIDE_PART) if remainder else 0
+    )
 
 
 def content_fix(name: str, size: int) -> str:
     """The fix for an attribute that is too large for an item, with the price of both places.
 
-    >>> content_fix("body", 2 * 1024 * KB).partition(": ")[2]
+    >>> content_fix("body", 2 * 1024 * 1024).partition(": ")[2]
     'a thousand writes cost $1.29 in parts in the table, and $0.005 in S3; a GB costs $0.25 or $0.023 a month'
     """
     parts = Decimal(str(part_units(size))) * WRITE_MILLION / 1000
-    objects = PUT_THOUSAND * -(-size // _OBJECT)
+    objects = PUT_THOUSAND * -(-size // OBJECT_SIZE)
     return (
         f"give `{name}` the type `content`, which is kept beside the item: a thousand writes cost ${parts:.2f} in "
         f"parts in the table, and ${objects:.3f} in S3; a GB costs ${STORAGE_GB_MONTH} or ${OBJECT_GB_MONTH} a month"
@@ -87,16 +88,16 @@ class ContentCost(Model, frozen=True):
     @property
     def part_count(self) -> int:
         """The parts of one content in the table."""
-        return -(-self.size // PART)
+        return part_count(self.size)
 
     @property
     def part_size(self) -> int:
-        return -(-self.size // self.part_count) + _OF_PART
+        return part_size(self.size)
 
     @property
     def object_count(self) -> int:
         """The objects of one content in a store, each a request that writes or reads it."""
-        return -(-self.size // _OBJECT)
+        return -(-self.size // OBJECT_SIZE)
 
     @property
     def write_units(self) -> float:
@@ -133,14 +134,14 @@ class ContentCost(Model, frozen=True):
     @property
     def parts(self) -> Decimal:
         """The price of writing, deleting and storage as parts in the table."""
-        one = replace(self, stored=False)
-        return one.written + one.deleted + one.kept
+        content = replace(self, stored=False)
+        return content.written + content.deleted + content.kept
 
     @property
     def objects(self) -> Decimal:
         """The price of writing, deleting and storage in S3."""
-        one = replace(self, stored=True)
-        return one.written + one.kept
+        content = replace(self, stored=True)
+        return content.written + content.kept
 
     @property
     def _writes(self) -> float:
@@ -157,8 +158,8 @@ class ContentCost(Model, frozen=True):
 
 def contents(workload: Workload, design: Design) -> tuple[ContentCost, ...]:
     """The large contents of the entities of a design, in document order."""
-    stored = (entity for entity in workload.entities if design.item(entity.name))
-    return tuple(one for entity in stored for one in entity_contents(workload, design, entity))
+    stored_entities = (entity for entity in workload.entities if design.item(entity.name))
+    return tuple(content for entity in stored_entities for content in entity_contents(workload, design, entity))
 
 
 def entity_contents(workload: Workload, design: Design, entity: Entity) -> Iterator[ContentCost]:
@@ -167,12 +168,22 @@ def entity_contents(workload: Workload, design: Design, entity: Entity) -> Itera
         yield ContentCost(
             entity.name,
             attribute.name,
-            attribute.size or CONTENT,
+            typical_size(attribute),
             float(count_of(workload, entity)),
             _write_rate(workload, entity, attribute),
             design.in_store(entity.name, attribute.name),
-            0.0 if entity.history else _delete_rate(workload, entity, attribute),
+            0.0 if keeps_contents(entity) else _delete_rate(workload, entity, attribute),
         )
+
+
+def stored_contents(operation: Operation, workload: Workload, design: Design) -> tuple[ContentCost, ...]:
+    """The large contents that the requests of an operation store before its items."""
+    names = {
+        request.content
+        for request in literal_requests(operation, workload, design)
+        if isinstance(request, PartRequest | ObjectRequest)
+    }
+    return tuple(content for content in contents(workload, design) if content.name in names)
 
 
 def _write_rate(workload: Workload, entity: Entity, attribute: Attribute) -> float:
@@ -215,6 +226,6 @@ def _items(workload: Workload, write: Write, action: Action, entity: Entity) -> 
 
 def _pages(size: int) -> Iterator[int]:
     """Bytes of each page of a content."""
-    for start in range(0, size, _PAGE * PART):
-        whole = min(size - start, _PAGE * PART)
-        yield whole + -(-whole // PART) * _OF_PART
+    for start in range(0, size, _PAGE * PART_SIZE):
+        batch_size = min(size - start, _PAGE * PART_SIZE)
+        yield batch_size + -(-batch_size // PART_SIZE) * BESIDE_PART

@@ -6,34 +6,32 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import assert_never
 
 from msgspec.structs import replace
 
 from prejoin import keys
+from prejoin.constructs.registry import added_in, added_key, construct_of, lines_in
 from prejoin.design.cost.assumptions import (
     BUCKET_SECONDS,
     BUCKETS,
-    COUNTER,
-    GUARD,
     LISTED,
-    PRESENT,
     SEVERAL,
     count_by,
     count_of,
     kept_by,
     kept_by_all,
     several,
+    share_meeting,
     share_within,
     size_of,
     span,
+    stated_share,
+    usage_of,
     value_sizes,
-    values_of,
-    versions_of,
 )
-from prejoin.design.cost.contents import contents
 from prejoin.design.cost.footprint import EntryWrite, PageRead
 from prejoin.design.mapping.facets import usable_facets
-from prejoin.design.mapping.map_reads import group_text, is_membership
 from prejoin.design.model import (
     TABLE,
     Call,
@@ -41,16 +39,30 @@ from prejoin.design.model import (
     Did,
     Item,
     ItemAction,
+    ItemChange,
     ItemName,
     Operation,
     Projection,
     ProjectionKind,
     Request,
-    UpdateClause,
 )
 from prejoin.protocol.limits import PAGE_SIZE
-from prejoin.workload.lookup import alternatives, bindings
-from prejoin.workload.model import RANGES, Entity, Input, Op, Read, Result, Verb, Workload, Write
+from prejoin.workload.model import (
+    RANGES,
+    Absence,
+    ChangeOp,
+    Comparison,
+    Entity,
+    Leaf,
+    Op,
+    Read,
+    Result,
+    Value,
+    Verb,
+    Workload,
+    Write,
+)
+from prejoin.workload.program.resolved_read import Role, resolve_read
 
 _BUCKET_SIZES = {"year": 4, "month": 7, "week": 8, "day": 10, "hour": 13}
 
@@ -66,18 +78,17 @@ class Estimates:
 
     def pages(self, operation: Operation, request: Request) -> Iterable[PageRead]:
         pattern = self.workload.pattern(operation.pattern)
-        sizes = [self.size(name, request.slot) for name in self._read(request)]
+        sizes = [self.size(name, request.slot) for name in self._item_names(request)]
         if isinstance(pattern, Write):  # a lookup before the write
-            number = self._looked_up(pattern, operation, request)
-            each = request.call is Call.GET  # many items are found by one Query, and read one by one
-            return [PageRead(size, number) if each else PageRead(size * number) for size in sizes]
+            number = self._items_to_find(pattern, operation, request)
+            lookups = self._lookups(pattern, operation, request, number)
+            return [PageRead(math.ceil(size * number / lookups), lookups) for size in sizes]
         if pattern is None:
             return []
         first = operation.requests[0]
         if request.counter:
-            entity = ItemName.parse(request.counter).entity
-            read = min(self.items(pattern, first), self.found(pattern, first, entity))
-            return [PageRead(COUNTER, read * request.shards)]
+            read = min(self.items(pattern, first), self.found(pattern, first, request.counter.entity))
+            return [PageRead(self.size(request.counter), read * request.shards)]
         if request is not first:
             return [PageRead(size, self.items(pattern, first)) for size in sizes]  # one request for each item found
         times = float(pattern.limit or LISTED) if request.each else 1.0
@@ -85,87 +96,124 @@ class Estimates:
             return [PageRead(size, times) for size in sizes]
         return [replace(page, times=page.times * times) for page in self._query(pattern, request)]
 
-    def _looked_up(self, write: Write, operation: Operation, request: Request) -> int:
+    def _items_to_find(self, write: Write, operation: Operation, request: Request) -> int:
         """The number of items that a write finds before it writes them."""
-        actions = [a for r in operation.requests for a in r.actions if a.many and a.target.entity in request.entities]
+        actions = [
+            action
+            for any_request in operation.requests
+            for action in any_request.actions
+            if action.many and action.item.entity in request.entities
+        ]
         return self._times(write, actions[0]) if actions else 1
+
+    def _lookups(self, write: Write, operation: Operation, request: Request, number: int) -> int:
+        """The number of requests by which a write finds this number of items."""
+        if request.call is Call.GET:
+            return number  # found by one Query, and read one by one
+        if not request.each:
+            return 1
+        entity_name, _, _ = request.each.rpartition(".")
+        if not entity_name or self.workload.entity(entity_name) is None:
+            return number  # an id for each, which the caller gives
+        actions = [
+            action
+            for any_request in operation.requests
+            for action in any_request.actions
+            if action.many and action.item.entity == entity_name
+        ]
+        return min(number, self._times(write, actions[0])) if actions else 1
 
     def items(self, read: Read, request: Request) -> float:
         """The number of items that one call of a read returns, of all its entities."""
         limit = read.limit or read.page
-        kept = kept_by_all(self.workload, read, _filtered(read, request))
-        found = max(1.0, kept * sum(self.found(read, request, name) for name in request.entities))
+        share = self._share_passing(read, request)
+        number = max(1.0, share * sum(self.found(read, request, name) for name in request.entities))
         if request.each:
-            found *= LISTED
-        return min(found, float(limit)) if limit else found
+            number *= LISTED
+        return min(number, float(limit)) if limit else number
 
     def found(self, read: Read, request: Request, name: str) -> float:
         """The number of items of an entity that the keys find in one call, on all pages, before any filter."""
         entity = self.workload.entity(name)
         if entity is None:
             return 0.0
-        left = _filtered(read, request)
-        bound = {
-            i: attribute
-            for i in read.inputs
-            if i not in left and (attribute := bindings(self.workload, request.entities, i.attribute).get(name))
-        }
-        if read.result is Result.ONE and len(request.entities) == 1 and not left:
+        if read.result is Result.ONE and len(request.entities) == 1 and not request.filters:
             return 1.0
-        found = count_by(self.workload, entity, [a for i, a in bound.items() if i.op is Op.EQ and i.keeps is None])
-        for one in bound:
-            if one.op is Op.EQ and one.keeps is not None:
-                found *= one.keeps / 100
-            elif one.op in RANGES:
-                found *= share_within(self.workload, entity, one)
-            elif is_membership(one):
-                found *= kept_by(self.workload, read, one)
-        return max(1.0, found)
+        tested_inputs = request.tested_inputs
+        clauses = [
+            clause
+            for clause in resolve_read(self.workload, read).clauses
+            if clause.input not in tested_inputs and name in clause.bound
+        ]
+        counted_names = [
+            clause.bound[name].name for clause in clauses if clause.is_value and clause.input.keeps is None
+        ]
+        number = count_by(self.workload, entity, counted_names)
+        for clause in clauses:
+            match clause.role:
+                case Role.EQUAL | Role.OPTIONAL:
+                    number *= 1 if clause.input.keeps is None else clause.input.keeps / 100
+                case Role.RANGE:
+                    number *= share_within(self.workload, entity, clause.input)
+                case Role.MEMBERSHIP:
+                    number *= kept_by(self.workload, clause)
+                case Role.FILTER:
+                    pass
+                case _:
+                    assert_never(clause.role)
+        return max(1.0, number)
+
+    def _share_passing(self, read: Read, request: Request) -> float:
+        """The fraction of the items read that pass the filters of a request."""
+        tested_inputs = request.tested_inputs
+        resolved = resolve_read(self.workload, read)
+        return kept_by_all(resolved, [clause for clause in resolved.clauses if clause.input in tested_inputs])
 
     def _query(self, read: Read, request: Request) -> Iterator[PageRead]:
         """The pages of one Query, for each shard and time bucket, limited by the page size and by 1 MB."""
         counts = {name: self.found(read, request, name) for name in request.entities}
         total = sum(counts.values())
-        sizes = dict(zip(request.entities, (self.size(n, request.slot) for n in self._read(request)), strict=True))
+        sizes = dict(
+            zip(request.entities, (self.size(n, request.slot) for n in self._item_names(request)), strict=True)
+        )
         average = sum(counts[name] * sizes[name] for name in counts) / total
         buckets = float(self._buckets(read, request))
-        each = total / buckets / request.shards
+        items_of_query = total / buckets / request.shards
         if limit := read.limit or read.page:
-            wanted = limit / kept_by_all(self.workload, read, _filtered(read, request))
-            each_wanted = min(each, wanted)
+            wanted_items = limit / self._share_passing(read, request)
+            items_read = min(items_of_query, wanted_items)
             # Time buckets are read one after the other until there are enough items.
-            buckets = min(buckets, math.ceil(wanted / (each * request.shards)))
+            buckets = min(buckets, math.ceil(wanted_items / (items_of_query * request.shards)))
         else:
-            each_wanted = each
-        size = round(each_wanted * average)
-        whole, rest = divmod(size, PAGE_SIZE)
-        if whole and read.paginated and not limit:
-            whole, rest = 1, 0
-        parts = buckets * request.shards
-        if whole:
-            yield PageRead(PAGE_SIZE, parts * whole)
-        if rest or not whole:
-            yield PageRead(rest, parts)
+            items_read = items_of_query
+        size = round(items_read * average)
+        full_pages, remainder = divmod(size, PAGE_SIZE)
+        if full_pages and read.paginated and not limit:
+            full_pages, remainder = 1, 0
+        queries = buckets * request.shards
+        if full_pages:
+            yield PageRead(PAGE_SIZE, queries * full_pages)
+        if remainder or not full_pages:
+            yield PageRead(remainder, queries)
 
     def _buckets(self, read: Read, request: Request) -> int:
         if not request.bucket:
             return 1
-        for one in read.inputs:
-            if one.op in RANGES and (seconds := span(one)) is not None:
+        for condition in read.inputs:
+            if condition.op in RANGES and (seconds := span(condition)) is not None:
                 return seconds // BUCKET_SECONDS[request.bucket] + 1
         return BUCKETS
 
-    def _read(self, request: Request) -> list[str]:
+    def _item_names(self, request: Request) -> list[ItemName]:
         """The items that a request reads: those of its entities, or their copies."""
-        copies = {ItemName.parse(copy).entity: copy for copy in request.copies}
-        return [copies.get(name, name) for name in request.entities]
+        return [ItemName(name, request.copy_of(name)) for name in request.entities]
 
     # --- Writing ----------------------------------------------------------------------------------------------------
 
     def entries(self, operation: Operation, request: Request) -> Iterable[EntryWrite]:
         write = self.workload.pattern(operation.pattern)
         for action in request.actions:
-            if isinstance(write, Write) and _expires(write, action):
+            if isinstance(write, Write) and _is_expiry(write, action):
                 continue  # DynamoDB does not charge for expiry
             times = float(self._times(write, action)) if isinstance(write, Write) and action.many else 1.0
             for entry in self.touched(action):
@@ -173,25 +221,21 @@ class Estimates:
 
     def touched(self, action: ItemAction) -> Iterator[EntryWrite]:
         """The effect of an action on one item and its index entries."""
-        target = action.target
-        name, copy = target.entity, target.copy
+        item_name = action.item
+        name, copy = item_name.entity, item_name.copy
         entity, item = self.workload.entity(name), self.design.item(name, copy)
-        if target.guard:
-            yield _changed(TABLE, GUARD, action.action)
-        elif target.history:
-            yield _changed(TABLE, self.size(action.item), action.action)
-        elif target.counter:
-            counter = self.design.counter(name)
-            all_ = counter.shards if counter and action.action is Did.DELETE else 1
-            yield replace(_changed(TABLE, COUNTER, action.action), times=all_)
-        elif entity is None or item is None:
+        if entity is None or item is None:
             return
+        if item_name.apart:
+            construct = construct_of(entity, item_name, self.design)
+            times = construct.times(action.action) if construct else 1
+            yield replace(_entry_write(TABLE, self.size(item_name), action.action), times=times)
         elif action.action is Did.CHECK:
-            yield _changed(TABLE, self.size(action.item), action.action)
+            yield _entry_write(TABLE, self.size(action.item), action.action)
         elif copy and action.action is Did.UPDATE and self._moves(action, entity, item):
             for did in (Did.DELETE, Did.PUT):
                 yield from self.touched(replace(action, action=did))
-        elif not (copy and action.action is Did.UPDATE and self._unheld(action, entity, item)):
+        elif not (copy and action.action is Did.UPDATE and self._changes_nothing_held(action, entity, item)):
             for facet in self.facets[name, copy]:
                 yield from self._entries(action, entity, facet)
 
@@ -200,61 +244,65 @@ class Estimates:
         facets = self.facets[entity.name, copy.copy]
         return bool(facets) and not changed_by(action, entity).isdisjoint(facets[0].placing)
 
-    def _unheld(self, action: ItemAction, entity: Entity, copy: Item) -> bool:
+    def _changes_nothing_held(self, action: ItemAction, entity: Entity, copy: Item) -> bool:
         """Whether an update changes no attribute of a copy."""
-        changed = changed_by(action, entity)
-        return bool(copy.attributes) and bool(changed) and changed.isdisjoint(copy.attributes)
+        changed_names = changed_by(action, entity)
+        return bool(copy.attributes) and bool(changed_names) and changed_names.isdisjoint(copy.attributes)
 
     def _entries(self, action: ItemAction, entity: Entity, facet: keys.Facet) -> Iterator[EntryWrite]:
         size = self.size(action.item, facet.slot)
         stays, enters, leaves = chances(self.workload, action, entity, facet)
         if stays:
-            changed = changed_by(action, entity)
-            moved = facet.slot != TABLE and not changed.isdisjoint(facet.attributes)
-            same = facet.slot != TABLE and not moved and self._spared(facet.slot, changed)
-            yield EntryWrite(facet.slot, size, size, moved, same, stays)
+            changed_names = changed_by(action, entity)
+            is_moved = facet.slot != TABLE and not changed_names.isdisjoint(facet.attributes)
+            is_unchanged = facet.slot != TABLE and not is_moved and self._holds_none_of(facet.slot, changed_names)
+            yield EntryWrite(facet.slot, size, size, is_moved, is_unchanged, stays)
         if enters:
             yield EntryWrite(facet.slot, after=size, times=enters)
         if leaves:
             yield EntryWrite(facet.slot, before=size, times=leaves)
 
-    def _spared(self, slot: str, changed: set[str]) -> bool:
+    def _holds_none_of(self, slot: str, changed_names: set[str]) -> bool:
         """Whether an index holds none of the changed attributes."""
         projection = self._projection(slot)
-        if projection.kind is ProjectionKind.ALL or not changed:
+        if projection.kind is ProjectionKind.ALL or not changed_names:
             return False
-        return not changed & set(projection.attributes)
+        return not changed_names & set(projection.attributes)
 
     def _times(self, write: Write, action: ItemAction) -> int:
-        entity = self.workload.entity(action.target.entity)
+        entity = self.workload.entity(action.item.entity)
         return (several(self.workload, write, entity) if entity else None) or SEVERAL
 
     # --- Sizes ------------------------------------------------------------------------------------------------------
 
-    def size(self, name: str, slot: str = TABLE) -> int:
-        """Bytes of a typical item, `Order` or `Order/lookup`, in a slot."""
-        target = ItemName.parse(name)
-        if target.guard or target.counter:
-            return GUARD if target.guard else COUNTER
-        owner, copy = target.entity, target.copy
-        entity, item = self.workload.entity(owner), self.design.item(owner, copy)
+    def size(self, name: ItemName, slot: str = TABLE) -> int:
+        """Bytes of a typical item in a slot."""
+        entity, item = self.workload.entity(name.entity), self.design.item(name.entity, name.copy)
         if entity is None or item is None:
             return 0
+        construct = construct_of(entity, name, self.design)
+        if construct is not None and construct.item_size is not None:
+            return construct.item_size
         projection = self._projection(slot)
-        whole = size_of(entity)
         if projection.kind is ProjectionKind.ALL and not item.attributes:
-            return whole
+            return size_of(entity)
+        return min(size_of(entity), self._partial_size(entity, item, slot, projection))
+
+    def _partial_size(self, entity: Entity, item: Item, slot: str, projection: Projection) -> int:
+        """Bytes of a copy, or of an index entry, that holds some attributes. An entry has the keys of both places."""
+        holds_all = projection.kind is ProjectionKind.ALL
         sizes = value_sizes(entity)
-        facets = {facet.slot: facet for facet in self.facets[owner, copy]}
-        found = sum(self._key_size(facets[place], sizes) for place in dict.fromkeys((TABLE, slot)) if place in facets)
+        facets = {facet.slot: facet for facet in self.facets[item.entity, item.copy]}
+        total = sum(self._key_size(facets[place], sizes) for place in dict.fromkeys((TABLE, slot)) if place in facets)
         names = set(item.attributes or sizes)
         if item.attributes:  # a copy holds its own attributes and those of its keys
-            names |= {name for facet in facets.values() for name in facet.attributes}
-        if projection.kind is not ProjectionKind.ALL:
+            for facet in facets.values():
+                names.update(facet.attributes)
+        if not holds_all:
             names &= set(projection.attributes)
-        if projection.kind is ProjectionKind.ALL or self.design.type_attribute in projection.attributes:
-            found += len(self.design.type_attribute) + len(item.tag)
-        return min(whole, found + sum(len(name) + sizes[name] for name in names if name in sizes))
+        if holds_all or self.design.type_attribute in projection.attributes:
+            total += len(self.design.type_attribute) + len(item.tag)
+        return total + sum(len(name) + sizes[name] for name in names if name in sizes)
 
     def stored(self) -> Iterator[tuple[str, str, float, int]]:
         """Everything stored: item, slot, number of entries, and bytes of each."""
@@ -262,25 +310,19 @@ class Estimates:
             entity = self.workload.entity(item.entity)
             if entity is None:
                 continue
-            name = item.name
             count = float(count_of(self.workload, entity))
             for facet in self.facets[item.entity, item.copy]:
                 share = share_in(self.workload, entity, facet)
-                yield name, facet.slot, count * share, self.size(name, facet.slot)
-        for one in contents(self.workload, self.design):
-            if not one.stored:
-                yield one.name, TABLE, one.count * one.part_count, one.part_size
-        for guard in self.design.guards:
-            if entity := self.workload.entity(guard.entity):
-                count = float(count_of(self.workload, entity))
-                yield guard.name, TABLE, count, GUARD
-        for counter in self.design.counters:
-            if entity := self.workload.entity(counter.entity):
-                yield counter.name, TABLE, float(count_of(self.workload, entity)) * counter.shards, COUNTER
-        for entity in self.workload.entities:
-            if entity.history and self.design.item(entity.name):
-                name = str(ItemName(entity.name, history=True))
-                yield name, TABLE, versions_of(self.workload, entity, entity.history), self.size(name)
+                yield item.name, facet.slot, count * share, self.size(item.item_name, facet.slot)
+        for construct in added_in(self.workload, self.design):
+            if not added_key(construct, self.design):
+                continue  # it is in a store, or has no key
+            number = construct.stored(usage_of(self.workload, construct.entity))
+            yield str(construct.item_name), TABLE, number, self.size(construct.item_name)
+        for line in lines_in(self.workload, self.design):
+            for line_item in line.items(self.design):
+                number = line.stored(usage_of(self.workload, line.entity))
+                yield str(line_item.name), TABLE, number, self.size(line_item.name)
 
     def _key_size(self, facet: keys.Facet, sizes: Mapping[str, int]) -> int:
         slot = self.design.slot(facet.slot)
@@ -289,16 +331,16 @@ class Estimates:
         return names + sum(_form_size(form, sizes) for form in (facet.pk, facet.sk) if form)
 
     def _projection(self, slot: str) -> Projection:
-        found = self.design.slot(slot)
-        return found.projection if found and slot != TABLE else Projection()
+        index = self.design.slot(slot)
+        return index.projection if index and slot != TABLE else Projection()
 
     @cached_property
     def facets(self) -> dict[tuple[str, str], list[keys.Facet]]:
         """The facets by entity and copy. A design with mistakes can be priced, too."""
-        found: dict[tuple[str, str], list[keys.Facet]] = {(item.entity, item.copy): [] for item in self.design.items}
+        facets: dict[tuple[str, str], list[keys.Facet]] = {(item.entity, item.copy): [] for item in self.design.items}
         for facet in usable_facets(self.design, self.workload):
-            found[facet.entity, facet.copy].append(facet)
-        return found
+            facets[facet.entity, facet.copy].append(facet)
+        return facets
 
     def facet(self, entity: str, copy: str, slot: str) -> keys.Facet | None:
         """The facet of an entity's item, or of a copy of it, in a slot."""
@@ -321,17 +363,13 @@ def _part_size(part: keys.KeyText | keys.KeyField, sizes: Mapping[str, int]) -> 
     return part.encoding.width or sizes.get(part.attribute, 0)
 
 
-def _changed(slot: str, size: int, did: Did) -> EntryWrite:
+def _entry_write(slot: str, size: int, did: Did) -> EntryWrite:
     return EntryWrite(slot, 0 if did is Did.PUT else size, 0 if did is Did.DELETE else size)
 
 
-def _expires(write: Write, action: ItemAction) -> bool:
-    expiring = {a.entity for a in write.actions if a.verb is Verb.EXPIRE}
-    return action.action is Did.DELETE and action.target.entity in expiring
-
-
-def _filtered(read: Read, request: Request) -> list[Input]:
-    return [i for group in alternatives(read.inputs) if group_text(group) in request.filters for i in group]
+def _is_expiry(write: Write, action: ItemAction) -> bool:
+    expiring_entities = {action.entity for action in write.actions if action.verb is Verb.EXPIRE}
+    return action.action is Did.DELETE and action.item.entity in expiring_entities
 
 
 def share_in(workload: Workload, entity: Entity, facet: keys.Facet) -> float:
@@ -344,14 +382,16 @@ def chances(workload: Workload, action: ItemAction, entity: Entity, facet: keys.
     unmoved = stays = before = after = 1.0
     for when in _conditions(entity, facet):
         share = _share(workload, entity, when)
-        change = next((c for c in action.clauses if c.attribute == when.attribute), None)
+        change = next(
+            (change_of_item for change_of_item in action.changes if change_of_item.attribute == when.attribute), None
+        )
         if action.action is Did.UPDATE and change is None:
             unmoved *= share
             continue
-        was, becomes = _before(action, when, entity, share), _after(change, when, entity, share)
-        before, after = before * was, after * becomes
+        met_before, met_after = _share_before(action, when, entity, share), _share_after(change, when, entity, share)
+        before, after = before * met_before, after * met_after
         # An unknown new value is assumed to be a different one.
-        stays *= was * becomes if becomes == 1.0 or when.values is None or len(when.values) > 1 else 0.0
+        stays *= met_before * met_after if met_after == 1.0 or when.values is None or len(when.values) > 1 else 0.0
     if action.action is Did.PUT:
         return 0.0, after, 0.0
     if action.action is Did.DELETE:
@@ -363,52 +403,56 @@ def chances(workload: Workload, action: ItemAction, entity: Entity, facet: keys.
 
 def changed_by(action: ItemAction, entity: Entity) -> set[str]:
     """The attributes that an action changes."""
-    return {a.name for a in entity.attributes} & {clause.attribute for clause in action.clauses}
+    return {a.name for a in entity.attributes} & action.changed
 
 
 def _conditions(entity: Entity, facet: keys.Facet) -> Iterator[keys.When]:
     """The conditions for an item to be in a facet: the stated ones, and the presence of its key attributes."""
     yield from facet.when
-    said = {when.attribute for when in facet.when}
-    for name in dict.fromkeys(name for form in (facet.pk, facet.sk) if form for name in _required(form)):
+    tested_names = {when.attribute for when in facet.when}
+    for name in dict.fromkeys(name for form in (facet.pk, facet.sk) if form for name in _required_attributes(form)):
         attribute = entity.attribute(name)
-        if attribute and attribute.optional and name not in said:
+        if attribute and attribute.optional and name not in tested_names:
             yield keys.When(name)
 
 
-def _required(form: keys.KeyForm) -> tuple[str, ...]:
+def _required_attributes(form: keys.KeyForm) -> tuple[str, ...]:
     if isinstance(form, keys.Natural):
         return form.attributes
     return tuple(field.attribute for field in form.fields if not field.optional)
 
 
 def _share(workload: Workload, entity: Entity, when: keys.When) -> float:
-    if when.values is None:
-        attribute = entity.attribute(when.attribute)
-        present = PRESENT if attribute and attribute.optional else 1.0
-        return 1.0 - present if when.absent else present
-    return min(1.0, len(when.values) / values_of(workload, entity, when.attribute))
+    return share_meeting(workload, entity, when.attribute, when.values, when.absent)
 
 
-def _before(action: ItemAction, when: keys.When, entity: Entity, share: float) -> float:
+def is_share_stated(workload: Workload, entity: Entity, facet: keys.Facet) -> bool:
+    """Whether reads of the document say which fraction of an entity's items is in a facet."""
+    conditions = _conditions(entity, facet)
+    return all(stated_share(workload, entity, c.attribute, c.values, c.absent) is not None for c in conditions)
+
+
+def _share_before(action: ItemAction, when: keys.When, entity: Entity, share: float) -> float:
     """The fraction of items that meet a condition before a write: all or none if the write has a condition on it."""
-    tests = [test for test in action.tests if test.attribute == when.attribute]
-    if when.absent and any(test.op == Op.NOT_EXISTS for test in tests):
+    tests = [test for test in action.conditions if isinstance(test, Leaf) and test.attribute == when.attribute]
+    if when.absent and any(isinstance(test, Absence) for test in tests):
         return 1.0
-    return _fulfil(next((test.value for test in tests if test.op == Op.EQ), ""), when, entity, share)
+    required_values = [test.values[0] for test in tests if isinstance(test, Comparison) and test.op is Op.EQ]
+    return _share_with_value(required_values[0] if required_values else None, when, entity, share)
 
 
-def _after(change: UpdateClause | None, when: keys.When, entity: Entity, share: float) -> float:
+def _share_after(change: ItemChange | None, when: keys.When, entity: Entity, share: float) -> float:
     """The fraction of items that meet a condition after a change."""
     if change and when.values is None:
-        return float((change.action == "REMOVE") == when.absent)
-    return _fulfil(change.value if change else "", when, entity, share)
+        return float((change.op is ChangeOp.REMOVE) == when.absent)
+    return _share_with_value(change.value if change else None, when, entity, share)
 
 
-def _fulfil(value: str, when: keys.When, entity: Entity, share: float) -> float:
+def _share_with_value(value: Value | None, when: keys.When, entity: Entity, share: float) -> float:
     """All or none for a known value, else the usual fraction."""
-    value = value.strip('"')
-    if when.values and value in {str(v) for v in when.values}:
+    if not when.values or value is None or value.const is None:
+        return share
+    if value.const in {str(member) for member in when.values}:
         return 1.0
     attribute = entity.attribute(when.attribute)
-    return 0.0 if when.values and attribute and value in attribute.type.values else share
+    return 0.0 if attribute and value.const in attribute.type.values else share

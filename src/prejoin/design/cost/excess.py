@@ -1,4 +1,4 @@
-"""Reads that cost too much to be served as they are, whatever keys the table has: `excess(read, workload)`.
+"""Reads that cost too much to be served as they are, whatever keys the table has: `excess(read)`.
 
 The best key of a read finds the items by its required inputs and one range. What is left is a filter: optional inputs,
 and comparisons that no key answers. A call then reads everything the key finds, or until its page is full.
@@ -8,35 +8,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import assert_never
 
 from prejoin.design.cost.assumptions import (
     KEY_SIZE,
-    PRESENT,
     count_by,
     is_count_known,
     is_value_count_known,
     kept_by_all,
+    share_meeting,
     share_within,
     size_of,
     span,
     value_sizes,
-    values_of,
 )
 from prejoin.protocol.limits import PAGE_SIZE
 from prejoin.protocol.prices import EVENTUAL, READ_UNIT_SIZE, STRONG, read_units
-from prejoin.workload.lookup import bare_name, bindings, identified
-from prejoin.workload.model import (
-    RANGES,
-    Accept,
-    Combine,
-    Entity,
-    Input,
-    Model,
-    Op,
-    Read,
-    Result,
-    Workload,
-)
+from prejoin.workload.lookup import identified
+from prejoin.workload.model import Attribute, Entity, Model, Op, Result, Workload
+from prejoin.workload.program.resolved_read import Clause, ResolvedRead, Role
 
 FACTOR = 20
 """A read is not served if it reads more than this many times the units of its result. `filter` accepts it."""
@@ -44,9 +35,6 @@ MARGIN = 10
 """The limits are this many times higher if the estimate rests on an assumption."""
 ACCEPTING = frozenset({"filter", "scan", "several pages"})
 """The decisions that accept such a read: `AP-007 may filter`."""
-
-
-_HELD = frozenset({Op.EXISTS, Op.NOT_EXISTS, Op.IN})
 
 
 class Excess(Model, frozen=True):
@@ -62,7 +50,7 @@ class Excess(Model, frozen=True):
     count: bool = False
 
 
-def excess(read: Read, workload: Workload, tested: Sequence[Input] = ()) -> Excess | None:
+def excess(resolved: ResolvedRead, tested: Sequence[Clause] = ()) -> Excess | None:
     """The estimate of a read that is not served as it is; None for a reasonable one.
 
     `tested` are inputs that could be answered by an index that holds only their items, and are left to a filter by the
@@ -72,92 +60,121 @@ def excess(read: Read, workload: Workload, tested: Sequence[Input] = ()) -> Exce
     it returns. A decision accepts both, a `filter` in the document the second, and a stated number of items the first
     if all are returned.
     """
-    if any(
-        isinstance(d.pin, Accept) and d.pin.pattern == read.id and d.pin.how in ACCEPTING for d in workload.decisions
-    ):
+    read = resolved.read
+    if resolved.accepted & ACCEPTING or (read.result is Result.ONE and not tested):
         return None
-    names = read.entities[:1] if read.combine is Combine.JOIN else read.entities
-    entities = [e for e in map(workload.entity, names) if e]
-    if (read.result is Result.ONE and not tested) or not entities:
+    filter_clauses = [*filters(resolved), *tested]
+    estimate = _estimate(resolved, [clause for clause in resolved.clauses if clause not in filter_clauses])
+    if not estimate.items or estimate.is_one_item:
         return None
-    left = [*filters(read), *tested]
-    found = size = 0.0
-    assumed = any(i.keeps is None and not _known(workload, read, i) for i in left)
-    for entity in entities:
-        bound = {
-            i: a
-            for i in read.inputs
-            if i not in left and (a := bindings(workload, names, i.attribute).get(entity.name))
-        }
-        given = [a for i, a in bound.items() if i.op is Op.EQ and i.keeps is None]
-        ranges = [i for i in bound if i.op in RANGES]
-        many = count_by(workload, entity, given) * math.prod(share_within(workload, entity, i) for i in ranges)
-        many *= math.prod(_share(workload, entity, i, bound[i]) for i in bound if i.op in _HELD)
-        many *= math.prod(i.keeps / 100 for i in bound if i.op is Op.EQ and i.keeps is not None)
-        found, size = found + many, size + many * _entry_size(read, entity)
-        assumed |= not is_count_known(workload, entity) or not all(
-            is_value_count_known(workload, entity, name, given) for name in given
-        )
-        assumed |= any(i.keeps is None and span(i) is None for i in ranges)
-        assumed |= any(i.op in (Op.EXISTS, Op.NOT_EXISTS) and i.keeps is None for i in bound)
-    if not found or all(identified(e, _given(workload, names, e, read, left)) for e in entities):
-        return None
-    kept = kept_by_all(workload, read, left)
+    share_returned = kept_by_all(resolved, filter_clauses)
     limit = read.limit or read.page
-    part = min(1.0, limit / kept / found) if limit else 1.0
-    consistency = STRONG if read.is_consistent else EVENTUAL
-    total = size * part
+    # A call reads until its page is full, past the items that the filter leaves out.
+    share_read = min(1.0, limit / share_returned / estimate.items) if limit else 1.0
+    size = estimate.size * share_read
     if read.paginated and not limit:
-        total = min(total, PAGE_SIZE)
-    returned = read_units(round(min(total, size * part * kept)), consistency)
-    units = math.ceil(total / READ_UNIT_SIZE) * consistency
-    margin = MARGIN if assumed else 1
-    counted = read.result is Result.COUNT
-    beyond = total > PAGE_SIZE * margin and (bool(left) or not limit)
-    wasteful = units > returned * FACTOR * margin and any(not i.filter for i in left) and not counted
-    if not beyond and not wasteful:
+        size = min(size, PAGE_SIZE)
+    consistency = STRONG if read.is_consistent else EVENTUAL
+    returned_units = read_units(round(min(size, estimate.size * share_read * share_returned)), consistency)
+    units = math.ceil(size / READ_UNIT_SIZE) * consistency
+    is_assumed = estimate.is_assumed or any(_is_share_guessed(resolved, clause) for clause in filter_clauses)
+    margin = MARGIN if is_assumed else 1
+    exceeds_page = size > PAGE_SIZE * margin and (bool(filter_clauses) or not limit)
+    is_undeclared = any(not clause.input.filter for clause in filter_clauses)
+    is_wasteful = units > returned_units * FACTOR * margin and is_undeclared and not resolved.counts
+    if not exceeds_page and not is_wasteful:
         return None
-    return Excess(round(total), units, returned, tuple(bare_name(i.attribute) for i in left), counted)
+    names = tuple(clause.name for clause in filter_clauses)
+    return Excess(round(size), units, returned_units, names, resolved.counts)
 
 
-def filters(read: Read) -> list[Input]:
+@dataclass(frozen=True, slots=True)
+class _KeyEstimate:
+    """What the keys of a read find in one call, before any filter."""
+
+    items: float
+    size: float
+    is_assumed: bool
+    """Whether a number rests on an assumption, not on a figure of the document."""
+    is_one_item: bool
+
+
+def _estimate(resolved: ResolvedRead, key_clauses: Sequence[Clause]) -> _KeyEstimate:
+    """What the best keys find by some inputs, for all entities of a read together."""
+    workload = resolved.workload
+    items = size = 0.0
+    is_assumed = False
+    is_one_item = True
+    for entity in resolved.entities:
+        clauses = [(clause, clause.bound[entity.name]) for clause in key_clauses if entity.name in clause.bound]
+        value_names: list[str] = []
+        counted_names: list[str] = []
+        for clause, attribute in clauses:
+            if clause.is_value:
+                value_names.append(attribute.name)
+                # A share that the document states replaces the count of values.
+                if clause.input.keeps is None:
+                    counted_names.append(attribute.name)
+        entity_items = count_by(workload, entity, counted_names)
+        for clause, attribute in clauses:
+            entity_items *= _share(workload, entity, clause, attribute)
+            is_assumed |= _is_share_assumed(clause)
+        items += entity_items
+        size += entity_items * _entry_size(resolved, entity)
+        is_assumed |= not is_count_known(workload, entity)
+        is_assumed |= not all(is_value_count_known(workload, entity, name, counted_names) for name in counted_names)
+        is_one_item &= identified(entity, value_names)
+    return _KeyEstimate(items, size, is_assumed, is_one_item)
+
+
+def _is_share_guessed(resolved: ResolvedRead, clause: Clause) -> bool:
+    """Whether nothing says which part of the items passes a filter."""
+    return clause.input.keeps is None and not _is_share_known(resolved, clause)
+
+
+def filters(resolved: ResolvedRead) -> tuple[Clause, ...]:
     """The inputs that no key answers: declared filters, optional inputs, and further ranges.
 
     An index can hold only the items with or without an attribute, or with one of several values, so these are none.
     """
-    return [
-        i
-        for i in read.inputs
-        if i.filter or i.optional or i.op in {Op.NE, Op.CONTAINS} or (i.op is Op.IN and not i.values)
-    ]
+    return resolved.having(Role.FILTER, Role.OPTIONAL)
 
 
-def _given(workload: Workload, names: tuple[str, ...], entity: Entity, read: Read, left: list[Input]) -> list[str]:
-    found = [
-        bindings(workload, names, i.attribute).get(entity.name) for i in read.inputs if i.op is Op.EQ and i not in left
-    ]
-    return [name for name in found if name]
+def _share(workload: Workload, entity: Entity, clause: Clause, attribute: Attribute) -> float:
+    """The fraction of items that an input of a key finds; 1 for a value, of which the number of items is known."""
+    condition = clause.input
+    if condition.keeps is not None:
+        return condition.keeps / 100
+    match clause.role:
+        case Role.RANGE:
+            return share_within(workload, entity, condition)
+        case Role.MEMBERSHIP:
+            constants = [value.const for value in condition.values] if condition.op is Op.IN else None
+            return share_meeting(workload, entity, attribute.name, constants, condition.op is Op.NOT_EXISTS)
+        case Role.EQUAL | Role.OPTIONAL | Role.FILTER:
+            return 1.0
+        case _:
+            assert_never(clause.role)
 
 
-def _share(workload: Workload, entity: Entity, one: Input, name: str) -> float:
-    """The fraction of items in an index that holds only those with or without an attribute, or with some values."""
-    if one.keeps is not None:
-        return one.keeps / 100
-    if one.op is Op.IN:
-        return min(1.0, len(one.values) / values_of(workload, entity, name))
-    return PRESENT if one.op is Op.EXISTS else 1 - PRESENT
+def _is_share_assumed(clause: Clause) -> bool:
+    """Whether nothing in the document says how many items are in a range, or have an attribute."""
+    condition = clause.input
+    if condition.keeps is not None:
+        return False
+    is_presence = condition.op in (Op.EXISTS, Op.NOT_EXISTS)
+    return is_presence or (clause.role is Role.RANGE and span(condition) is None)
 
 
-def _known(workload: Workload, read: Read, one: Input) -> bool:
+def _is_share_known(resolved: ResolvedRead, clause: Clause) -> bool:
     """Whether the part that passes an equality follows from the type of its attribute."""
-    entity = workload.entity(read.entities[0])
-    attribute = entity.attribute(bare_name(one.attribute)) if entity else None
-    return one.op is Op.EQ and bool(attribute and attribute.type.values)
+    attribute = resolved.entities[0].attribute(clause.name)
+    return clause.input.op is Op.EQ and bool(attribute and attribute.type.values)
 
 
-def _entry_size(read: Read, entity: Entity) -> int:
+def _entry_size(resolved: ResolvedRead, entity: Entity) -> int:
     """Bytes of an entry in the smallest index that would do: the keys, and the wanted attributes if they are named."""
-    if not read.needs and read.result is not Result.COUNT:
+    if not resolved.read.needs and not resolved.counts:
         return size_of(entity)
-    wanted = {bare_name(name) for name in (*read.needs, *(i.attribute for i in read.inputs))}
+    wanted = {*resolved.wanted_of(entity), *(clause.name for clause in resolved.clauses)}
     return min(size_of(entity), KEY_SIZE + sum(len(n) + s for n, s in value_sizes(entity).items() if n in wanted))

@@ -5,11 +5,7 @@ It is estimated from the document (`estimates.Estimates`) or measured in a table
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
-
-from prejoin.design.model import TABLE, Design, Operation, ProjectionKind, Request, Slot
+from prejoin.design.model import TABLE, Design, ProjectionKind, Slot
 from prejoin.protocol.sizes import item_size
 from prejoin.protocol.values import Item
 from prejoin.workload.model import Model
@@ -40,36 +36,6 @@ class EntryWrite(Model, frozen=True):
     """The number of such entries in one call; a fraction if only some items have one."""
 
 
-class Footprint(Protocol):
-    """The sizes and counts of requests."""
-
-    def pages(self, operation: Operation, request: Request) -> Iterable[PageRead]:
-        """The pages that a request reads."""
-        ...
-
-    def entries(self, operation: Operation, request: Request) -> Iterable[EntryWrite]:
-        """The entries that a request writes."""
-        ...
-
-
-@dataclass(frozen=True)
-class MeasuredFootprint:
-    """A measured footprint, by the number of the request."""
-
-    read: Mapping[int, Sequence[PageRead]] = field(default_factory=dict)
-    written: Mapping[int, Sequence[EntryWrite]] = field(default_factory=dict)
-
-    def pages(self, operation: Operation, request: Request) -> Iterable[PageRead]:
-        return self.read.get(_number(operation, request), ())
-
-    def entries(self, operation: Operation, request: Request) -> Iterable[EntryWrite]:
-        return self.written.get(_number(operation, request), ())
-
-
-def _number(operation: Operation, request: Request) -> int:
-    return next(number for number, one in enumerate(operation.requests) if one is request)
-
-
 def held(slot: Slot, design: Design, item: Item) -> Item | None:
     """The attributes of an item in DynamoDB's JSON that a slot holds; None if the item is not in it."""
     keys = [key.name for key in (*slot.pk, *slot.sk)]
@@ -93,14 +59,14 @@ def entries_of(design: Design, before: Item | None, after: Item | None) -> tuple
     table 30 30 False
     gsi1 30 30 True
     """
-    found = []
+    entries = []
     for slot in design.slots:
         old = held(slot, design, before) if before is not None else None
         new = held(slot, design, after) if after is not None else None
         if old is None and new is None:
             continue
         keys = [key.name for key in (*slot.pk, *slot.sk)]
-        found.append(
+        entries.append(
             EntryWrite(
                 slot.name,
                 item_size(old) if old is not None else 0,
@@ -109,4 +75,4 @@ def entries_of(design: Design, before: Item | None, after: Item | None) -> tuple
                 same=old == new,
             )
         )
-    return tuple(found)
+    return tuple(entries)

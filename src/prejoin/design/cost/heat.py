@@ -17,7 +17,7 @@ from prejoin import keys
 from prejoin.design.cost.assumptions import count_by, count_of, hottest, peak
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.units import read_units_of, units_of
-from prejoin.design.model import Call, Design, ItemName, Operation, Request
+from prejoin.design.model import Call, Design, Operation, Request
 from prejoin.protocol.limits import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
 from prejoin.types import Kind
 from prejoin.workload.lookup import identified
@@ -82,10 +82,10 @@ def hot_loads(workload: Workload, design: Design) -> tuple[Load, ...]:
 def loads(workload: Workload, design: Design) -> Iterator[Load]:
     """The load of the writes on each key, and of each read, of a mapped design."""
     figures = Estimates(design, workload)
-    every = (*workload.writes, *workload.deletes)
+    writes = (*workload.writes, *workload.deletes)
     requests = [
         (write, request)
-        for write in every
+        for write in writes
         if (operation := design.operation(write.id)) and operation.served
         for request in operation.requests
     ]
@@ -99,11 +99,11 @@ def loads(workload: Workload, design: Design) -> Iterator[Load]:
 def write_loads(figures: Estimates, requests: Iterable[tuple[Write, Request]]) -> Iterator[Load]:
     """The load of some writes on each key, without guards, shards and versions, which have partitions of their own."""
     workload = figures.workload
-    found: dict[tuple[str, str, str], Load] = {}
+    loads_by_key: dict[tuple[str, str, str], Load] = {}
     for write, request in requests:
         for action in request.actions:
-            target, one = action.target, msgspec.structs.replace(request, actions=(action,))
-            for entry in figures.entries(Operation(write.id), one):
+            target, action_request = action.item, msgspec.structs.replace(request, actions=(action,))
+            for entry in figures.entries(Operation(write.id), action_request):
                 key = (target.entity, target.copy, entry.slot)
                 facet = None if target.apart else figures.facet(*key)
                 if facet is None:
@@ -114,17 +114,16 @@ def write_loads(figures: Estimates, requests: Iterable[tuple[Write, Request]]) -
                 entity = workload.entity(target.entity)
                 assert entity is not None
                 share = write_share(workload, entity, names, write) / shards
-                found[key] = found.get(key, Load(*key, 0.0, 0.0, 0.0)).with_write(calls, units, share)
-    yield from found.values()
+                loads_by_key[key] = loads_by_key.get(key, Load(*key, 0.0, 0.0, 0.0)).with_write(calls, units, share)
+    yield from loads_by_key.values()
 
 
 def read_loads(figures: Estimates, read: Read, operation: Operation) -> Iterator[Load]:
     """The load of each request of a read on the key that it reads."""
     workload = figures.workload
     for request in operation.requests:
-        copies = {ItemName.parse(copy).entity: ItemName.parse(copy).copy for copy in request.copies}
         name = request.entities[0]
-        key = (name, copies.get(name, ""), request.slot)
+        key = (name, request.copy_of(name), request.slot)
         entity, facet = workload.entity(name), figures.facet(*key)
         if facet is not None and entity is not None and not request.counter:
             names, shards = _partition(facet)
@@ -147,8 +146,8 @@ def write_share(workload: Workload, entity: Entity, names: Sequence[str], write:
     """The fraction of a write in the busiest partition. An item is created once, so that no single one is hot."""
     creates = any(action.verb is Verb.CREATE for action in write.actions if action.entity == entity.name)
     once = creates and identified(entity, names)
-    declared = 0.0 if once else hottest(workload, entity, names, write.rate)
-    return max(declared, partition_share(workload, entity, names))
+    declared_share = 0.0 if once else hottest(workload, entity, names, write.rate)
+    return max(declared_share, partition_share(workload, entity, names))
 
 
 def read_share(workload: Workload, entity: Entity, names: Sequence[str], read: Read) -> float:

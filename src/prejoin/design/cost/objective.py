@@ -38,7 +38,7 @@ STORE = Decimal(1)
 """The complexity of an object store. It is not among the weights, because no key depends on it."""
 IN_WORDS = (
     "the fewest patterns not served (by their rates), then the least complexity ("
-    + ", ".join(f"{what} {weight.normalize():f}" for what, weight in WEIGHTS.items())
+    + ", ".join(f"{kind} {weight.normalize():f}" for kind, weight in WEIGHTS.items())
     + ")"
 )
 BETWEEN_EQUALS = (
@@ -70,10 +70,10 @@ class Objective(msgspec.Struct, frozen=True, order=True):
 
 def objective(workload: Workload, design: Design) -> Objective:
     """The objective of a mapped design. It is computed without any figure from the solver."""
-    lost = {o.pattern for o in design.operations if not o.served or o.assumes}
+    lost_patterns = {o.pattern for o in design.operations if not o.served or o.assumes}
     hot = len(hot_loads(workload, design))
     return Objective(
-        weight_of(workload, lost),
+        weight_of(workload, lost_patterns),
         _complexity(workload, design, hot),
         sum(_reads_first(o) for o in design.operations if not _is_read(workload, o)),
         sum(queries_each(o) for o in design.operations if _is_read(workload, o)),
@@ -115,15 +115,15 @@ def _complexity(workload: Workload, design: Design, hot: int) -> Decimal:
         "fan-out read": sum(fans_out(o) for o in design.operations if _is_read(workload, o)),
         "hot partition": hot,
     }
-    return sum((WEIGHTS[what] * count for what, count in counts.items()), STORE if design.stores else Decimal())
+    return sum((WEIGHTS[kind] * count for kind, count in counts.items()), STORE if design.stores else Decimal())
 
 
 def fans_out(operation: Operation) -> bool:
     """Whether a read sends several requests that do not depend on each other's pages."""
     # The sum of a sharded counter is read with any keys, so it does not tell designs apart.
     requests = [request for request in operation.requests if not request.counter]
-    many = any(r.shards > 1 or r.bucket or (r.each and r.call is Call.QUERY) for r in requests)
-    return many or len(requests) > 1
+    has_parallel_requests = any(r.shards > 1 or r.bucket or (r.each and r.call is Call.QUERY) for r in requests)
+    return has_parallel_requests or len(requests) > 1
 
 
 def queries_each(operation: Operation) -> bool:

@@ -1,4 +1,4 @@
-"""The cost of updating the items that follow a source, after it has changed: `refreshes(workload, design)`.
+"""The cost of updating the items that repeat values of a source, after it has changed: `refreshes(workload, design)`.
 
 The client reads the source, finds the items by a Query, writes up to 99 of them in a transaction with a check of the
 source, and reads the source again.
@@ -7,24 +7,26 @@ source, and reads the source again.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from decimal import Decimal
 
 import msgspec
 
 from prejoin import keys
+from prejoin.constructs.construct import RefreshedConstruct
+from prejoin.constructs.refreshed import refreshed_in
+from prejoin.constructs.registry import all_constructs
 from prejoin.design.cost.assumptions import SEVERAL, count_by, per_second, several
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.units import units_of
 from prejoin.design.mapping.addressing import placing
-from prejoin.design.mapping.facets import ending, usable_facets
+from prejoin.design.mapping.facets import usable_facets
 from prejoin.design.mapping.map_writes import entity_actions, found_by
-from prejoin.design.model import TABLE, Call, Design, Did, ItemAction, Operation, Request, Units
+from prejoin.design.model import TABLE, Call, Design, Did, ItemAction, ItemName, Operation, Request, Units
 from prejoin.keys import Lookup, Plan
+from prejoin.keys.planner.placeholders import SortCondition
 from prejoin.protocol.limits import TRANSACTION_ACTIONS
 from prejoin.protocol.prices import EVENTUAL, MONTH_SECONDS, STRONG, dollars, read_units, write_units
-from prejoin.workload.follow_links import FollowLink, follow_links
-from prejoin.workload.lookup import changes
 from prejoin.workload.model import Action, Change, Entity, Input, Verb, Workload, Write
 
 _AT_ONCE = TRANSACTION_ACTIONS - 1
@@ -32,13 +34,13 @@ _PAGE = 1_000
 
 
 class Refresh(msgspec.Struct, frozen=True):
-    """One refresh of the items that follow a source."""
+    """One refresh of the items of a source."""
 
-    link: FollowLink
+    bound: RefreshedConstruct
     plan: Plan
     """The Query that finds the items."""
     items: float
-    """How many items follow one source."""
+    """How many items one source has."""
     requests: int
     units: Units
     operation: Operation
@@ -56,71 +58,97 @@ class Refresh(msgspec.Struct, frozen=True):
 
 
 def refreshes(workload: Workload, design: Design) -> tuple[Refresh, ...]:
-    """The refresh of each entity that follows another, as far as the keys of the design allow it."""
-    found = follow_links(workload)
-    facets = tuple(usable_facets(design, workload)) if found else ()
-    priced = (_refresh(workload, design, facets, one) for one in found)
-    return tuple(one for one in priced if one is not None)
+    """The refreshes of a workload, as far as the keys of the design allow them."""
+    constructs = refreshed_in(workload)
+    facets = tuple(usable_facets(design, workload)) if constructs else ()
+    candidates = (_refresh(workload, design, facets, bound) for bound in constructs)
+    return tuple(refresh for refresh in candidates if refresh is not None)
 
 
-def _refresh(workload: Workload, design: Design, facets: Iterable[keys.Facet], one: FollowLink) -> Refresh | None:
-    bases = [f for f in facets if f.entity == one.source.name and f.slot == TABLE and not f.copy]
-    plan = keys.plan(list(facets), Lookup.of(one.entity.name, equal=one.by.values()))
-    if not bases or not set(bases[0].attributes) <= one.by.keys() or not isinstance(plan, Plan):
+def _refresh(
+    workload: Workload, design: Design, facets: Iterable[keys.Facet], bound: RefreshedConstruct
+) -> Refresh | None:
+    """The cost of refreshing the items of one source: None if no key finds them, or the design has mistakes.
+
+    The source is read before and checked after, its items are found by one plan, and written in transactions.
+    """
+    plan = keys.plan(list(facets), Lookup.of(bound.entity.name, equal=bound.by.values()))
+    if not isinstance(plan, Plan) or not _is_source_identified(facets, bound):
         return None
-    touched = [item for item in design.items if item.entity in (one.entity.name, one.source.name)]
-    if not all(item.facets and item.facets[0].pk for item in touched):
+    items_concerned = [item for item in design.items if item.entity in (bound.entity.name, bound.source.name)]
+    if not all(item.facets and item.facets[0].pk for item in items_concerned):
         return None  # a design with mistakes, which checks report
-    figures, operation = Estimates(design, workload), _operation(workload, design, one, plan)
-    items = count_by(workload, one.entity, one.by.values())
+    estimates = Estimates(design, workload)
+    operation = _operation(workload, design, bound, plan)
+    items = count_by(workload, bound.entity, bound.by.values())
     batches = math.ceil(items / _AT_ONCE)
-    source = figures.size(one.source.name)
-    factor = STRONG if plan.slot == TABLE else EVENTUAL
-    read = 2 * read_units(source, STRONG) + read_units(round(items * figures.size(one.entity.name, plan.slot)), factor)
-    entries = figures.entries(operation, operation.requests[-1])
-    item = sum(entry.times * units_of(entry, transactional=True) for entry in entries)
-    first = math.ceil(items) if reads_first(design, one) else 0
-    read += first * read_units(figures.size(one.entity.name), STRONG)
-    write = items * item + batches * write_units(source, transactional=True)
+    source_size = estimates.size(ItemName(bound.source.name))
+    item_size = estimates.size(ItemName(bound.entity.name))
+    found_size = round(items * estimates.size(ItemName(bound.entity.name), plan.slot))
+    reads_before_writes = math.ceil(items) if reads_first(design, bound) else 0
+    # The source is read at the start and at the end.
+    read = 2 * read_units(source_size, STRONG)
+    read += read_units(found_size, STRONG if plan.slot == TABLE else EVENTUAL)
+    read += reads_before_writes * read_units(item_size, STRONG)
+    entries = estimates.entries(operation, operation.requests[-1])
+    units_per_item = sum(entry.times * units_of(entry, transactional=True) for entry in entries)
+    # Each transaction also checks the source.
+    write = items * units_per_item + batches * write_units(source_size, transactional=True)
     return Refresh(
-        one,
+        bound,
         plan,
         items,
-        requests=2 + math.ceil(items / _PAGE) * plan.shards + first + batches,
+        requests=2 + math.ceil(items / _PAGE) * plan.shards + reads_before_writes + batches,
         units=Units(round(read, 6), round(write, 6)),
         operation=operation,
-        writes=source_writes(workload, one),
-        rate=change_rate(workload, one),
+        writes=source_writes(workload, bound),
+        rate=change_rate(workload, bound),
     )
 
 
-def refresh_write(one: FollowLink) -> Write:
-    """The update of one item that follows a source, as a write of the workload."""
-    action = Action(Verb.UPDATE, one.entity.name, changes=tuple(map(Change, one.attributes)))
-    every = tuple(Input(a.name) for a in one.entity.attributes)
-    return Write("refresh", entities=(one.entity.name,), inputs=every, actions=(action,))
+def _is_source_identified(facets: Iterable[keys.Facet], bound: RefreshedConstruct) -> bool:
+    """Whether an item has all attributes of its source's key in the table."""
+    for facet in facets:
+        if facet.entity == bound.source.name and facet.slot == TABLE and not facet.copy:
+            return set(facet.attributes) <= bound.by.keys()
+    return False
 
 
-def _operation(workload: Workload, design: Design, one: FollowLink, plan: Plan) -> Operation:
+def refresh_write(bound: RefreshedConstruct) -> Write:
+    """The update of one item, as a write of the workload."""
+    action = Action(Verb.UPDATE, bound.entity.name, changes=tuple(map(Change, bound.attributes)))
+    inputs = tuple(Input(attribute.name) for attribute in bound.entity.attributes)
+    return Write("refresh", entities=(bound.entity.name,), inputs=inputs, actions=(action,))
+
+
+def _operation(workload: Workload, design: Design, bound: RefreshedConstruct, plan: Plan) -> Operation:
     """The requests for one item: its source read, itself found, and written with its copies and index keys."""
-    (_, written), *_ = entity_actions(refresh_write(one), workload, design, one.entity)
-    source, (pk, sk) = _get(design, one.source), _key(design, one.source)
-    check = Request(Call.TRANSACT_WRITE, actions=(ItemAction(Did.CHECK, one.source.name, pk, sk),))
-    first = [_get(design, one.entity)] if reads_first(design, one) else []
-    return Operation("refresh", (source, found_by(plan), *first, check, written))
+    (_, write_request), *_ = entity_actions(refresh_write(bound), workload, design, bound.entity)
+    source, (pk, sk) = _get(design, bound.source), _key(design, bound.source)
+    check = Request(Call.TRANSACT_WRITE, actions=(ItemAction(Did.CHECK, ItemName(bound.source.name), pk, sk),))
+    first = [_get(design, bound.entity)] if reads_first(design, bound) else []
+    return Operation("refresh", (source, found_by(plan, workload), *first, check, write_request))
 
 
-def reads_first(design: Design, one: FollowLink) -> bool:
-    """Whether the client reads an item before it updates it: to move it in an index, or to update copies and guards."""
-    item = design.item(one.entity.name)
-    moved = item is not None and any(placing(facet) & one.attributes.keys() for facet in item.facets)
-    kept = {*(copy.entity for copy in design.copies), *(guard.entity for guard in design.guards)}
-    return moved or one.entity.name in kept or bool(ending(design, one.entity))
+def reads_first(design: Design, bound: RefreshedConstruct) -> bool:
+    """Whether the client reads an item before it updates it.
+
+    It does so to move the item in an index, and if the schema has other patterns for it than bounds, which may depend
+    on the stored item.
+    """
+    entity = bound.entity
+    item = design.item(entity.name)
+    if item is not None:
+        is_moved = any(placing(facet) & bound.attributes.keys() for facet in item.facets)
+        if is_moved or item.mirrored or item.read_members or item.next_attributes:
+            return True
+    has_copies = any(copy.entity == entity.name for copy in design.copies)
+    return has_copies or any(True for _ in all_constructs(entity, design))
 
 
 def _get(design: Design, entity: Entity) -> Request:
     pk, sk = _key(design, entity)
-    return Request(Call.GET, entities=(entity.name,), pk=pk, sk=f"= {sk}" if sk else "", consistent=True)
+    return Request(Call.GET, entities=(entity.name,), pk=pk, sk=SortCondition("=", sk) if sk else None, consistent=True)
 
 
 def _key(design: Design, entity: Entity) -> tuple[str, str]:
@@ -129,27 +157,16 @@ def _key(design: Design, entity: Entity) -> tuple[str, str]:
     return item.facets[0].pk[0], next(iter(item.facets[0].sk), "")
 
 
-def source_writes(workload: Workload, one: FollowLink) -> tuple[Write, ...]:
-    """The writes that change a followed attribute of the source."""
-    return tuple(write for write in workload.writes if any(_source_changes(write, one)))
+def source_writes(workload: Workload, bound: RefreshedConstruct) -> tuple[Write, ...]:
+    """The writes that change a source."""
+    return tuple(write for write in (*workload.writes, *workload.deletes) if any(bound.source_changes(write)))
 
 
-def change_rate(workload: Workload, one: FollowLink) -> float:
+def change_rate(workload: Workload, bound: RefreshedConstruct) -> float:
     """How often a second a source changes. A write of several sources changes each of them."""
     total = 0.0
-    for write in workload.writes:
-        for action in _source_changes(write, one):
-            sources = (several(workload, write, one.source) or SEVERAL) if action.many else 1
+    for write in source_writes(workload, bound):
+        for action in bound.source_changes(write):
+            sources = (several(workload, write, bound.source) or SEVERAL) if action.many else 1
             total += per_second(write.rate) * sources
     return total
-
-
-def _source_changes(write: Write, one: FollowLink) -> Iterator[Action]:
-    """The actions of a write that change a followed attribute of the source. A put may replace a source."""
-    followed = set(one.attributes.values())
-    for action in write.actions:
-        if action.entity != one.source.name:
-            continue
-        changed = {change.attribute for change in changes(write, action, one.source)} if action.updates else set()
-        if action.verb is Verb.PUT or changed & followed:
-            yield action

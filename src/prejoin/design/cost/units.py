@@ -2,34 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from prejoin.design.cost.estimates import Estimates
-from prejoin.design.cost.footprint import EntryWrite, Footprint
+from prejoin.design.cost.footprint import EntryWrite, PageRead
 from prejoin.design.model import TABLE, Call, Design, Operation, Request, Units
 from prejoin.protocol.prices import EVENTUAL, STRONG, TRANSACTIONAL, read_units, write_units
 from prejoin.workload.model import Workload
 
-_READS = frozenset({Call.GET, Call.QUERY, Call.BATCH_GET, Call.TRANSACT_GET})
 _EXACT = 6
 """Digits to round to: units are sums of fractions."""
 
 
-def predict_units(operation: Operation, design: Design, workload: Workload, facts: Footprint | None = None) -> Units:
-    """The units of one call, from estimates or from the given footprint."""
-    facts = facts or Estimates(design, workload)
-    read = write = 0.0
-    for request in operation.requests:
-        if request.call in _READS:
-            read += read_units_of(operation, request, facts)
+def predict_units(
+    operation: Operation, design: Design, workload: Workload, estimates: Estimates | None = None
+) -> Units:
+    """The units of one call, from estimates."""
+    estimates = estimates or Estimates(design, workload)
+    pages: dict[int, Iterable[PageRead]] = {}
+    entries_by_request: dict[int, Iterable[EntryWrite]] = {}
+    for number, request in enumerate(operation.requests):
+        if request.call.is_read:
+            pages[number] = estimates.pages(operation, request)
         else:
-            together = request.call is Call.TRANSACT_WRITE
-            write += sum(entry.times * units_of(entry, together) for entry in facts.entries(operation, request))
+            entries_by_request[number] = estimates.entries(operation, request)
+    return sum_units(operation, pages, entries_by_request)
+
+
+def sum_units(
+    operation: Operation,
+    pages: Mapping[int, Iterable[PageRead]],
+    written: Mapping[int, Iterable[EntryWrite]],
+) -> Units:
+    """The units of what the requests of an operation read and write, by the numbers of the requests."""
+    read = write = 0.0
+    for number, request in enumerate(operation.requests):
+        factor = _factor(request)
+        read += sum(page.times * read_units(page.size, factor) for page in pages.get(number, ()))
+        is_transaction = request.call is Call.TRANSACT_WRITE
+        write += sum(entry.times * units_of(entry, is_transaction) for entry in written.get(number, ()))
     return Units(round(read, _EXACT), round(write, _EXACT))
 
 
-def read_units_of(operation: Operation, request: Request, facts: Footprint) -> float:
+def read_units_of(operation: Operation, request: Request, estimates: Estimates) -> float:
     """The read units of one request of an operation."""
     factor = _factor(request)
-    return sum(page.times * read_units(page.size, factor) for page in facts.pages(operation, request))
+    return sum(page.times * read_units(page.size, factor) for page in estimates.pages(operation, request))
 
 
 def _factor(request: Request) -> float:

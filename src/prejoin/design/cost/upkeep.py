@@ -4,60 +4,47 @@ from __future__ import annotations
 
 import math
 
-from prejoin.design.cost.assumptions import PRESENT, SEVERAL, count_of, per_second, several, size_of, values_of
+from prejoin.design.cost.assumptions import SEVERAL, count_of, per_second, several, share_meeting, size_of
 from prejoin.design.solver.candidates import Candidate
 from prejoin.protocol.prices import GB, MONTH_SECONDS, STORAGE_OVERHEAD, dollars, write_units
-from prejoin.workload.lookup import changes
-from prejoin.workload.model import Action, Entity, Verb, Workload, Write
+from prejoin.workload.model import Entity, Workload
+from prejoin.workload.program.resolved_write import Step, resolve_write
 
 
 def index_cents(workload: Workload, entity: Entity, candidate: Candidate) -> int:
     """The cost of an entity's entries in an index: one write for each write of an item, two if the key changes."""
     size = size_of(entity)
-    units = sum(
-        per_second(write.rate)
-        * write_units(size)
-        * entries(candidate, write, action, entity)
-        * items_of(workload, write, action, entity)
-        for write, action in writes_of(workload, entity)
-    )
-    stored = (size_of(entity) + STORAGE_OVERHEAD) * count_of(workload, entity)
-    money = dollars(writes=units * MONTH_SECONDS, gb_months=stored / GB)
+    units = 0.0
+    for step in steps_on(workload, entity):
+        units += per_second(step.write.rate) * write_units(size) * entries(candidate, step) * items_of(step)
+    stored_bytes = (size_of(entity) + STORAGE_OVERHEAD) * count_of(workload, entity)
+    money = dollars(writes=units * MONTH_SECONDS, gb_months=stored_bytes / GB)
     return max(1, round(float(money) * 100 * share_of(workload, entity, candidate)))
 
 
-def items_of(workload: Workload, write: Write, action: Action, entity: Entity) -> int:
-    """The number of items of an entity that one call writes."""
-    return (several(workload, write, entity) or SEVERAL) if action.many else 1
+def items_of(step: Step) -> int:
+    """The number of items that one call writes."""
+    return (several(step.workload, step.write, step.entity) or SEVERAL) if step.is_list else 1
 
 
 def share_of(workload: Workload, entity: Entity, candidate: Candidate) -> float:
     """The fraction of items that have the key."""
-    share = math.prod(1 / values_of(workload, entity, name) for name, _ in candidate.when)
-    for one in candidate.only:
-        many = len(one.values) / values_of(workload, entity, one.attribute)
-        share *= min(1.0, many) if one.values else PRESENT
-    return share * PRESENT ** len(_optional(entity, candidate))
+    share = math.prod(share_meeting(workload, entity, name, (value,)) for name, value in candidate.when)
+    for condition in candidate.only:
+        share *= share_meeting(workload, entity, condition.attribute, condition.values or None, condition.absent)
+    optional = {name for name in candidate.pk if (attribute := entity.attribute(name)) and attribute.optional}
+    return share * math.prod(share_meeting(workload, entity, name) for name in sorted(optional))
 
 
-def _optional(entity: Entity, candidate: Candidate) -> set[str]:
-    return {name for name in candidate.pk if (a := entity.attribute(name)) and a.optional}
+def entries(candidate: Candidate, step: Step) -> int:
+    """The number of entries a step causes under this key: a changed key means a delete and a put."""
+    is_moved = step.action.updates and not step.changed.isdisjoint({*candidate.attributes, *candidate.deciding})
+    return 2 if is_moved else 1
 
 
-def entries(candidate: Candidate, write: Write, action: Action, entity: Entity) -> int:
-    """The number of entries a write causes under this key: a changed key means a delete and a put."""
-    if not action.updates:
-        return 1
-    changed = {change.attribute for change in changes(write, action, entity)}
-    return 2 if changed & {*candidate.attributes, *candidate.deciding} else 1
-
-
-def writes_of(workload: Workload, entity: Entity) -> list[tuple[Write, Action]]:
-    """All actions on items of an entity."""
-    every = (*workload.writes, *workload.deletes)
-    return [
-        (write, action)
-        for write in every
-        for action in write.actions
-        if action.entity == entity.name and action.verb is not Verb.EXPIRE
-    ]
+def steps_on(workload: Workload, entity: Entity) -> list[Step]:
+    """All steps of writes on items of an entity."""
+    steps: list[Step] = []
+    for write in (*workload.writes, *workload.deletes):
+        steps += [step for step in resolve_write(workload, write).written_steps if step.entity is entity]
+    return steps

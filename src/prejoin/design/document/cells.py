@@ -42,7 +42,7 @@ def write_code(text: str) -> str:
 
 def _fenced(inside: str) -> str:
     runs = {len(run) for run in re.findall("`+", inside)}
-    fence = "`" * next(n for n in range(1, len(inside) + 2) if n not in runs)
+    fence = "`" * next(length for length in range(1, len(inside) + 2) if length not in runs)
     pad = " " if inside.startswith("`") or inside.endswith("`") else ""
     return f"{fence}{pad}{inside}{pad}{fence}"
 
@@ -54,10 +54,10 @@ def read_code(text: str) -> str:
     ('USER#{userId}', 'pk')
     """
     text = text.strip()
-    found = _CODE.fullmatch(text)
-    if not found:
+    match = _CODE.fullmatch(text)
+    if not match:
         return text
-    inside = found[2]
+    inside = match[2]
     if len(inside) > 2 and inside[0] == inside[-1] == " " and inside.strip():
         inside = inside[1:-1]
     return _unquoted(inside)
@@ -66,18 +66,18 @@ def read_code(text: str) -> str:
 def _quoted(text: str) -> str:
     ascii_only = any("\ud800" <= char <= "\udfff" for char in text)
     written = json.dumps(text, ensure_ascii=ascii_only)
-    written = _ODD.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+    written = _ODD.sub(lambda match: f"\\u{ord(match[0]):04x}", written)
     return re.sub(r"<(?=br)", r"\\u003c", written, flags=re.IGNORECASE)
 
 
 def _unquoted(text: str) -> str:
     if text.startswith('"'):
         try:
-            found = json.loads(text)
+            value = json.loads(text)
         except ValueError:
             return text
-        if isinstance(found, str):
-            return found
+        if isinstance(value, str):
+            return value
     return text
 
 
@@ -105,8 +105,8 @@ def read_prose(line: str) -> str:
     line = line.strip()
     if line.lower() in NONE:
         return ""
-    found = _CODE.fullmatch(line)
-    if found and found[2].startswith('"') and (text := _unquoted(found[2])) != found[2]:
+    match = _CODE.fullmatch(line)
+    if match and match[2].startswith('"') and (text := _unquoted(match[2])) != match[2]:
         return text
     return Text(line, 1, 1).lines()
 
@@ -136,9 +136,12 @@ def split(text: str, between: str) -> Iterator[tuple[int, str]]:
     >>> list(split("`a, b`, c", ","))
     [(0, '`a, b`'), (8, 'c')]
     """
-    masked = _CODE.sub(lambda found: "\0" * len(found[0]), text)
+    masked = _CODE.sub(lambda match: "\0" * len(match[0]), text)
     start = 0
-    for end, following in [*((m.start(), m.end()) for m in re.finditer(between, masked)), (len(text), len(text))]:
+    for end, following in [
+        *((match.start(), match.end()) for match in re.finditer(between, masked)),
+        (len(text), len(text)),
+    ]:
         piece = text[start:end]
         yield start + len(piece) - len(piece.lstrip()), piece.strip()
         start = following
@@ -160,12 +163,12 @@ def read_list(text: str, between: str = ",") -> tuple[str, ...]:
     """
     if is_none(text):
         return ()
-    found = []
+    names = []
     for offset, piece in split(text, between):
         if not piece:
             raise Inexact("a name is missing here", "separate names by one comma", offset, text)
-        found.append(read_code(piece))
-    return tuple(found)
+        names.append(read_code(piece))
+    return tuple(names)
 
 
 def write_templates(texts: Sequence[str]) -> str:
@@ -184,7 +187,7 @@ def read_templates(text: str) -> tuple[str, ...]:
 
 
 def write_key(attributes: Sequence[KeyAttribute]) -> str:
-    return ", ".join(f"{write_code(a.name)} ({a.type})" for a in attributes) or "-"
+    return ", ".join(f"{write_code(attribute.name)} ({attribute.type})" for attribute in attributes) or "-"
 
 
 def read_key(text: str) -> tuple[KeyAttribute, ...]:
@@ -195,16 +198,16 @@ def read_key(text: str) -> tuple[KeyAttribute, ...]:
     """
     if is_none(text):
         return ()
-    found = []
+    attributes = []
     for offset, piece in split(text, ","):
-        typed = _TYPED.fullmatch(piece)
-        name = read_code(typed[1] if typed else piece)
-        type_ = _TYPES.get(typed[2].lower() if typed else "s")
+        match = _TYPED.fullmatch(piece)
+        name = read_code(match[1] if match else piece)
+        type_ = _TYPES.get(match[2].lower() if match else "s")
         if not name or not type_:
             fix = "write the attribute and its type, `` `pk` (S) ``; the types are S, N and B"
             raise Inexact(f"`{piece}` is not an attribute of a key", fix, offset, piece)
-        found.append(KeyAttribute(name, type_))
-    return tuple(found)
+        attributes.append(KeyAttribute(name, type_))
+    return tuple(attributes)
 
 
 def write_projection(projection: Projection) -> str:
@@ -229,10 +232,13 @@ def read_projection(text: str) -> Projection:
 
 
 def write_when(whens: Sequence[When]) -> str:
-    return " and ".join(
-        f"{write_code(w.attribute)} is {'absent' if w.absent else ' or '.join(map(write_code, w.values)) or 'there'}"
-        for w in whens
-    ) or "-"  # fmt: skip
+    return " and ".join(f"{write_code(when.attribute)} is {_condition_words(when)}" for when in whens) or "-"
+
+
+def _condition_words(when: When) -> str:
+    if when.absent:
+        return "absent"
+    return " or ".join(map(write_code, when.values)) or "there"
 
 
 def read_when(text: str) -> tuple[When, ...]:
@@ -243,7 +249,7 @@ def read_when(text: str) -> tuple[When, ...]:
     """
     if is_none(text):
         return ()
-    found = []
+    whens = []
     for offset, piece in split(text, r"(?<!\s)\s++and\s++|;"):
         parts = [part for _, part in split(piece, r"(?<=\s)(?:is|=|in|exists)(?=\s|$)|=")]
         if len(parts) != 2 or not parts[0]:
@@ -251,9 +257,9 @@ def read_when(text: str) -> tuple[When, ...]:
             raise Inexact(f"`{piece}` does not say which items are in the index", fix, offset, piece)
         name, values = parts
         word = values.lower()
-        said = () if word in {"there", "absent", ""} else read_list(values.strip("()"), r"\s+or\s+|,")
-        found.append(When(read_code(name), said, word == "absent"))
-    return tuple(found)
+        texts = () if word in {"there", "absent", ""} else read_list(values.strip("()"), r"\s+or\s+|,")
+        whens.append(When(read_code(name), texts, word == "absent"))
+    return tuple(whens)
 
 
 # --- One word -------------------------------------------------------------------------------------------------------
@@ -281,6 +287,10 @@ def read_place(text: str) -> bool:
     if word not in (STORE, PARTS):
         raise Inexact(f"`{text.strip()}` is not a place", f"write `{STORE}` or `{PARTS}`", 0, text.strip())
     return word == STORE
+
+
+def write_place(is_stored: bool) -> str:
+    return STORE if is_stored else PARTS
 
 
 def read_number(text: str) -> int:

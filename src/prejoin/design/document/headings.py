@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prejoin.workload.document.tables import KnownNames
+from prejoin.constructs.registry import CONSTRUCTS
 
 REVIEW = "For Reviewers"
 CONFIGURATION = "Table Configuration"
@@ -11,15 +11,17 @@ KEYS = "Keys"
 UNIQUE = "Unique Values"
 COUNTERS = "Sharded Counters"
 CONTENTS = "Large Contents"
-HISTORIES = "Version Histories"
 COLLECTIONS = "Item Collections"
 PATTERNS = "Access Patterns"
 READS, WRITES, DELETES = "Reads", "Writes", "Deletes"
 DECISIONS = "Design Decisions"
 VALIDATION = "Validation"
+REQUESTS = "Requests"
+CONSTRUCT_SECTIONS = {construct.section.title: construct.section for construct in CONSTRUCTS if construct.section}
+"""The sections of constructs, by their titles."""
 SECTIONS = (
-    REVIEW, CONFIGURATION, INDEXES, KEYS, UNIQUE, COUNTERS, CONTENTS, HISTORIES, COLLECTIONS, PATTERNS, READS, WRITES,
-    DELETES, DECISIONS, VALIDATION,
+    REVIEW, CONFIGURATION, INDEXES, KEYS, UNIQUE, COUNTERS, CONTENTS, *CONSTRUCT_SECTIONS, COLLECTIONS, PATTERNS, READS,
+    WRITES, DELETES, DECISIONS, VALIDATION, REQUESTS,
 )  # fmt: skip
 
 TITLE = "table design"
@@ -33,33 +35,9 @@ STATUS = "Status"
 UNREVIEWED = "Not reviewed"
 """The line that lists additions since the approval. The reviewer deletes it."""
 
-SETTINGS = (
-    "Table name", "Billing mode", "Partition key", "Sort key", "Type attribute", "Separator", "Raw keys",
-    "TTL attribute", "Purpose",
-)  # fmt: skip
 REVIEW_LABELS = ("Structures", "Served", "Price", "Risks", "Assumed", "Numbers in keys")
-COST_COLUMNS = ("Most Expensive", "What It Does", "Times a Second", "Units", "A Month")
-SETTING_COLUMNS = ("Setting", "Value")
-INDEX_COLUMNS = ("Index", "Kind", "Partition Key", "Sort Key", "Projection", "Serves", "Purpose")
-KEY_COLUMNS = ("Table or Index", "Partition Key", "Sort Key", "Only When")
-ALL_KEY_COLUMNS = ("Entity", *KEY_COLUMNS)
-"""The columns of one table with the keys of all entities."""
-UNIQUE_COLUMNS = ("Entity", "Attributes", "Partition Key", "Sort Key", "Example")
-COUNTER_COLUMNS = ("Entity", "Attributes", "Shards", "Partition Key", "Sort Key")
-CONTENT_COLUMNS = ("Entity", "Attribute", "Place")
 STORE, PARTS = "object store", "parts"
 """The places of large contents."""
-HISTORY_COLUMNS = ("Entity", "Keeps", "Partition Key", "Sort Key")
-COLLECTION_COLUMNS = ("Partition Key", "Sort Key", "Item")
-READ_COLUMNS = (
-    "ID", "Description", "Operation", "Table or Index", "Partition Key", "Sort Key", "Parameters", "Units", "Remarks",
-)  # fmt: skip
-WRITE_COLUMNS = (
-    "ID", "Description", "Operation", "Action", "Item", "Partition Key", "Sort Key", "Changes", "Conditions", "Units",
-    "Remarks",
-)  # fmt: skip
-VALIDATION_COLUMNS = ("Check", "Result", "Detail")
-LABELS = ("Type", "Holds", "Attributes")
 
 INTRODUCTIONS = {
     REVIEW: "This page is written anew with the design.",
@@ -78,27 +56,38 @@ INTRODUCTIONS = {
     ),
     CONTENTS: (
         "A content that no item is large enough for is beside its item, which refers to it: in parts in the item's "
-        "collection, or in an object store."
+        "collection, or in an object store. A write stores them before the item, and no request of a method "
+        "deletes them: `remove_garbage` deletes those to which no item refers."
     ),
-    HISTORIES: (
-        "Each update or delete puts the version that it replaces, in the same transaction. The document says how many "
-        "are kept, and their keys follow from those of the items."
-    ),
+    **{title: section.introduction for title, section in CONSTRUCT_SECTIONS.items()},
     COLLECTIONS: (
         "What shares a partition is read by one query. Examples, in the order in which DynamoDB keeps them; the values "
         "are made up."
     ),
-    PATTERNS: "This follows from the keys above. To change it, change those.",
+    REQUESTS: (
+        "What is sent for each access pattern, in order. `#name` stands for the attribute of that name, and the text "
+        "says what each `:value` is: `{name}` is an input, and text in quotes with `{name}` in it is made as keys are. "
+        "A put has all attributes of its item that have a value, with the keys and the type. A transaction of which "
+        "one item is left is sent as a plain request."
+    ),
+    PATTERNS: (
+        "This follows from the keys above. To change it, change those. Parameters, changes and conditions are in short "
+        "form: the client adds some, for example that an item has not expired. Requests has the complete expressions."
+    ),
 }
 """Generated texts: in a document they are not the author's."""
 FORMER_INTRODUCTIONS = (
     "`{name}` stands for the value of that attribute, written so that no two keys are the same by accident and that "
     "keys sort as the values do.",
+    "This follows from the keys above. To change it, change those.",
+    "A content that no item is large enough for is beside its item, which refers to it: in parts in the item's "
+    "collection, or in an object store.",
 )
 """Texts of earlier versions, which are not kept."""
 NO_INDEXES = "There are none."
 NOT_CHECKED = "Nothing has been checked yet."
 SAMPLE = "For example:"
+REPEATED = "With `again=True`, for what an index did not show the first time:"
 
 _OTHERS = {
     "table configuration": ("configuration", "table"),
@@ -107,7 +96,7 @@ _OTHERS = {
     "unique values": ("guards", "uniqueness", "unique"),
     "sharded counters": ("counters",),
     "large contents": ("contents", "large items"),
-    "version histories": ("histories", "history", "versions"),
+    **{title.lower(): section.synonyms for title, section in CONSTRUCT_SECTIONS.items()},
     "item collections": ("collections",),
     "access patterns": ("access pattern mapping", "mapping", "operations"),
     "reads": ("read patterns",),
@@ -136,6 +125,6 @@ _OTHERS = {
 }
 
 
-def names(*known: str) -> KnownNames:
-    """Known names with their synonyms."""
-    return KnownNames(known, _OTHERS)
+def synonyms(name: str) -> tuple[str, ...]:
+    """Other names of a section, a column, a setting or a label."""
+    return _OTHERS.get(name.lower(), ())

@@ -6,49 +6,39 @@ The tables below Access Patterns are only compared: operations are mapped again 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from prejoin.design import codes
 from prejoin.design.document import headings
-from prejoin.design.document.annotations import DesignReading, Validation
-from prejoin.design.document.cells import (
-    read_code,
-    read_key,
-    read_list,
-    read_local,
-    read_number,
-    read_place,
-    read_projection,
-    read_prose,
-    read_slot,
-    read_templates,
-    read_when,
-)
+from prejoin.design.document.annotations import DesignReading
+from prejoin.design.document.cells import read_code, read_prose
 from prejoin.design.document.draft import DesignDraft, ItemDraft
 from prejoin.design.document.operation_rows import stale_rows
+from prejoin.design.document.tables import (
+    ALL_FACETS,
+    COLLECTIONS,
+    CONFIGURATION,
+    CONTENTS,
+    COSTS,
+    FACETS,
+    INDEXES,
+    ITEM_LABELS,
+    SETTINGS,
+    TABLES,
+)
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.mapping.validate import misfits
-from prejoin.design.model import TABLE, Choice, ContentStore, Counter, Facet, Guard, Slot
+from prejoin.design.model import Choice, ContentStore
 from prejoin.diagnostics import has_errors, in_order
-from prejoin.workload.document.markdown import (
-    DocumentTooLargeError,
-    ListItem,
-    MarkdownBlock,
-    MarkdownSection,
-    Text,
-    parse,
-    whole_text,
-)
-from prejoin.workload.document.read_document import MOST_CHARACTERS
+from prejoin.workload.document.columns import known_names
+from prejoin.workload.document.markdown import ListItem, MarkdownBlock, MarkdownSection
 from prejoin.workload.document.read_entities import split_label
-from prejoin.workload.document.tables import TableRow
-from prejoin.workload.model import Section, Status, Workload
+from prejoin.workload.model import Workload
 from prejoin.workload.read_result import Path
 
-_SECTIONS = headings.names(*headings.SECTIONS)
-_SETTINGS = headings.names(*headings.SETTINGS)
-_LABELS = headings.names(*headings.LABELS)
-_HEADER_LINE = re.compile(r"\s*+>?\s*+\**+([A-Za-z][\w \-]{0,40}?)\**+\s*+:\**+\s*+((?:.*\S)?)\s*\Z")
+_SETTINGS = known_names(SETTINGS)
+_LABELS = {label.name: label for label in ITEM_LABELS}
+_LABEL_NAMES = known_names(ITEM_LABELS)
 _TITLE = re.compile(r"(.*?)(?:(?<!\s)\s*+\(copy\s++(.*+)(?<=\))|(?<!\s)\s++/\s++(.*+))?", re.DOTALL)
 _ABOUT = re.compile(r"(?:\*\*([^*`]+?):?\*\*|((`++).+?(?<!`)\3(?!`)))\s*+:?\s*+", re.DOTALL)
 _INSTEAD = re.compile(r"(?:instead|alternative|rejected)\s*+:\s*+", re.IGNORECASE)
@@ -60,332 +50,189 @@ def read_document(text: str, workload: Workload) -> DesignReading:
     >>> read_document("# Shop", Workload(title="Shop")).diagnostics[0].code
     'PJ622'
     """
-    draft = _parsed(text)
-    found = draft.reading()
-    said = [*found.diagnostics]
-    if not any(d.code in {codes.UNREADABLE.id, codes.NO_SECTION.id} for d in said):
+    draft = _read_draft(text)
+    reading = draft.reading()
+    design, places = reading.design, reading.places
+    diagnostics = [*reading.diagnostics]
+    if not {codes.UNREADABLE.id, codes.NO_SECTION.id} & {diagnostic.code for diagnostic in diagnostics}:
         # An entity without a key is not reported if its table could not be read.
-        said += misfits(found.design, workload, found.places)
-    design = found.design
-    if not has_errors(said):
+        diagnostics += misfits(design, workload, places)
+    if not has_errors(diagnostics):
         design = map_patterns(design, workload)
         for at, operation in enumerate(design.operations):
             for row in draft.mapped.get(operation.pattern, ())[:1]:
-                found.places.mark(("operations", at), row.first)
-        said += stale_rows(design, workload, draft.mapped, draft.tables)
-    return DesignReading(design, in_order(said), found.places, found.kept)
+                places.mark(("operations", at), row.first)
+        diagnostics += stale_rows(design, workload, draft.mapped, draft.tables)
+    return DesignReading(design, in_order(diagnostics), places, reading.kept)
 
 
 def parse_document(text: str) -> DesignReading:
     """The design as written, without a workload and without operations."""
-    return _parsed(text).reading()
+    return _read_draft(text).reading()
 
 
 # --- Sections -------------------------------------------------------------------------------------------------------
 
 
-def _parsed(text: str) -> DesignDraft:
+def _read_draft(text: str) -> DesignDraft:
     draft = DesignDraft()
-    source = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    if len(source) > MOST_CHARACTERS or "\0" in source:
-        problem = "is not text" if "\0" in source else f"has more than {MOST_CHARACTERS:,} characters"
-        draft.notes.say(codes.UNREADABLE, None, f"the design {problem}", "see `prejoin explain PJ620`")
-        return draft
-    try:
-        sections = parse(source)
-    except DocumentTooLargeError as problem:
-        draft.notes.say(codes.UNREADABLE, problem.where, str(problem), "split it; see `prejoin explain PJ620`")
-        return draft
-    for section, below in _grouped(sections):
-        _section(section, below, draft)
+    if document := draft.parse(text):
+        _, sections = document
+        for section, below in draft.group(sections):
+            _read_section(section, below, draft)
     return draft
 
 
-def _grouped(sections: tuple[MarkdownSection, ...]) -> Iterator[tuple[MarkdownSection, list[MarkdownSection]]]:
-    """Sections with their subsections."""
-    at = 0
-    while at < len(sections):
-        section = sections[at]
-        at += 1
-        below: list[MarkdownSection] = []
-        if section.level >= 2 and _SECTIONS.find(section.title.text) != headings.PATTERNS:
-            while at < len(sections) and sections[at].level > section.level:
-                below.append(sections[at])
-                at += 1
-        yield section, below
+def _read_section(section: MarkdownSection, below: list[MarkdownSection], draft: DesignDraft) -> None:
+    title = draft.known_sections.find(section.title.text)
+    if draft.is_front(section):
+        draft.read_front(section)
+    elif title is None:
+        if near := draft.known_sections.near(section.title.text):
+            draft.report_section(section.title, near)
+        draft.keep_section(section, below)
+    else:
+        draft.seen.append(title)
+        _SECTION_READERS.get(title, _read_blocks)(section, below, draft)
 
 
-def _section(section: MarkdownSection, below: list[MarkdownSection], draft: DesignDraft) -> None:
-    if section.level == 0 or (section.level == 1 and not draft.title and not draft.seen):
-        _front(section, draft)
-        return
-    known = _SECTIONS.find(section.title.text)
-    if known is None:
-        if near := _SECTIONS.near(section.title.text):
-            message = f"the section `{section.title.text}` is not read"
-            draft.notes.say(codes.HEADING, section.title, message, f"did you mean `{near}`?")
-        after = draft.seen[-1] if draft.seen else ""
-        own = Section(section.title.text, whole_text(section, below), after, max(section.level, 2))
-        draft.sections.append(own)
-        return
-    draft.seen.append(known)
-    if known == headings.KEYS:
-        _keys(section, below, draft)
-        return
-    if known == headings.COLLECTIONS:
-        _collections(section, below, draft)
-        return
+def _read_blocks(section: MarkdownSection, below: list[MarkdownSection], draft: DesignDraft) -> None:
+    """Read the tables and lists of a section. Other text is kept."""
+    title = draft.last_seen
     for block in section.blocks:
-        if block.kind == "list" and known == headings.REVIEW:
-            _reviewed(block, draft)
-        elif block.kind == "table" and known in _TABLES:
-            _TABLES[known](block, known, draft)
-        elif block.kind == "list" and known == headings.DECISIONS:
-            for entry in block.items:
-                _decision(entry, draft)
+        if block.kind == "table" and title in _TABLE_READERS:
+            _TABLE_READERS[title](block, title, draft)
+        elif block.kind == "table" and title in TABLES:
+            _read_table(block, title, draft)
+        elif block.kind == "list" and title == headings.DECISIONS:
+            for item in block.items:
+                _read_decision(item, draft)
+        elif block.kind == "list" and title == headings.REVIEW:
+            _read_review(block, draft)
         else:
-            draft.keep(known, block.raw)
-    for extra in below:
-        draft.keep(known, f"{'#' * extra.level} {extra.title.text}\n\n{extra.raw}")
+            draft.keep(title, block.raw)
+    for subsection in below:
+        draft.keep(title, subsection.whole)
 
 
-def _reviewed(block: MarkdownBlock, draft: DesignDraft) -> None:
+def _read_review(block: MarkdownBlock, draft: DesignDraft) -> None:
     """The generated part of the review list is skipped; additions are kept."""
-    labels = [split_label(entry.text) for entry in block.items]
-    own = [
-        entry for entry, label in zip(block.items, labels, strict=True) if not label or label[0].text not in _REVIEWED
-    ]
-    if own:
-        draft.keep(headings.REVIEW, "\n".join("- " + entry.flat().replace("\n", "<br>") for entry in own))
+    additions = []
+    for item in block.items:
+        label = split_label(item.text)
+        if not label or label[0].text not in headings.REVIEW_LABELS:
+            additions.append(item.as_line())
+    draft.keep(headings.REVIEW, "\n".join(additions))
 
 
-def _costs(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
-    for row in draft.rows(block, place, headings.COST_COLUMNS, "Most Expensive") or ():
-        draft.own(place, row.cells["Most Expensive"].text, row)
+def _read_table(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
+    """Read a table whose rows are parts of the design."""
+    kind = TABLES[place]
+    items = draft.lists[kind.field]
+    first = 1 if kind is INDEXES else 0  # the first slot is the table
+    for row in draft.rows(block, place, kind):
+        item = draft.read_row(row, kind, (kind.field, first + len(items)))
+        draft.keep_cells(row, place, kind.row_name(item))
+        items.append(item)
 
 
-def _front(section: MarkdownSection, draft: DesignDraft) -> None:
-    """The title, and the header lines below it: `> Status: DRAFT`."""
-    if section.level == 1:
-        draft.title = section.title.text
-        draft.notes.places.mark(("title",), section.title)
-    for block in section.blocks:
-        if section.level == 0 or block.kind != "quote":
-            draft.keep("front", block.raw)
-            continue
-        left = []
-        for at, line in enumerate(block.raw.split("\n")):
-            match = _HEADER_LINE.match(line)
-            if match is None:
-                left.append(line)
-            else:
-                _header(match[1], Text(match[2], block.line + at, match.start(2) + 1), draft)
-        draft.keep("front", "\n".join(left))
-
-
-def _header(name: str, text: Text, draft: DesignDraft) -> None:
-    match name.lower():
-        case "status":
-            try:
-                draft.status = Status(text.text.strip("*_` ").upper())
-            except ValueError:
-                message = f"`{text.text}` is not a status"
-                draft.notes.say(codes.STATUS, text, message, "write `DRAFT`, `REVIEWED` or `APPROVED`")
-        case "access patterns":
-            draft.source = text.text
-        case "keeps":
-            draft.keeps = text.text
-        case "summary":
-            pass  # it is counted again
-        case _:
-            draft.header[name] = text.text
-
-
-def _configuration(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
-    for row in draft.rows(block, place, headings.SETTING_COLUMNS, *headings.SETTING_COLUMNS) or ():
-        name, value = row.cells["Setting"], row.cells.get("Value", Text("", row.first.line, row.first.column))
-        known = _SETTINGS.find(name.text)
-        draft.own(place, known or name.text, row)
-        if known is None:
-            if near := _SETTINGS.near(name.text):
-                draft.notes.say(codes.NEAR, name, f"`{name.text}` is not read", f"did you mean `{near}`?")
-            draft.own_settings[name.text] = value.text
-        elif known in draft.settings:
-            draft.notes.say(codes.REPEATED, name, f"`{known}` is there twice", "leave one of them")
+def _read_settings(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
+    for row in draft.rows(block, place, CONFIGURATION):
+        title, value = row.cells["Setting"], row.cells["Value"]
+        name = _SETTINGS.find(title.text)
+        draft.keep_cells(row, place, name or title.text)
+        if name is None:
+            if near := _SETTINGS.near(title.text):
+                draft.notes.say(codes.NEAR, title, f"`{title.text}` is not read", f"did you mean `{near}`?")
+            draft.own_settings[title.text] = value.text
+        elif name in draft.settings:
+            draft.notes.say(codes.REPEATED, title, f"`{name}` is there twice", "leave one of them")
         else:
-            draft.settings[known] = value
+            draft.settings[name] = value
 
 
-def _indexes(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
-    for row in draft.rows(block, place, headings.INDEX_COLUMNS, "Index", "Partition Key") or ():
-        path: Path = ("slots", 1 + len(draft.indexes))
-        slot = Slot(
-            draft.cell(row, "Index", path, read_code, ""),
-            draft.cell(row, "Partition Key", (*path, "pk"), read_key, ()),
-            draft.cell(row, "Sort Key", (*path, "sk"), read_key, ()),
-            draft.cell(row, "Projection", (*path, "projection"), read_projection, Slot("", ()).projection),
-            draft.cell(row, "Purpose", (*path, "purpose"), read_prose, ""),
-            draft.cell(row, "Kind", (*path, "local"), read_local, False),
-        )
-        draft.own(place, slot.name, row)
-        draft.indexes.append(slot)
+def _read_contents(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
+    stores = draft.lists["stores"]
+    for row in draft.rows(block, place, CONTENTS):
+        content = draft.read_row(row, CONTENTS, ("stores", len(stores)))
+        draft.keep_cells(row, place, content.name)
+        if content.is_stored:
+            stores.append(ContentStore(content.entity, content.attribute))
 
 
-def _guards(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
-    for row in draft.rows(block, place, headings.UNIQUE_COLUMNS, "Entity", "Attributes") or ():
-        path: Path = ("guards", len(draft.guards))
-        draft.notes.places.mark(path, row.first)
-        guard = Guard(
-            draft.cell(row, "Entity", (*path, "entity"), read_code, ""),
-            draft.cell(row, "Attributes", (*path, "attributes"), lambda text: read_list(text, r"\+|,"), ()),
-        )
-        draft.own(place, guard.name, row)
-        draft.guards.append(guard)
+def _read_costs(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
+    for row in draft.rows(block, place, COSTS):
+        draft.keep_cells(row, place, row.cells["Most Expensive"].text)
 
 
-def _counters(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
-    for row in draft.rows(block, place, headings.COUNTER_COLUMNS, "Entity", "Attributes", "Shards") or ():
-        path: Path = ("counters", len(draft.counters))
-        draft.notes.places.mark(path, row.first)
-        counter = Counter(
-            draft.cell(row, "Entity", (*path, "entity"), read_code, ""),
-            draft.cell(row, "Attributes", (*path, "attributes"), lambda text: read_list(text, r"\+|,"), ()),
-            draft.cell(row, "Shards", (*path, "shards"), read_number, 0),
-        )
-        draft.own(place, counter.name, row)
-        draft.counters.append(counter)
-
-
-def _contents(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
-    for row in draft.rows(block, place, headings.CONTENT_COLUMNS, "Entity", "Attribute", "Place") or ():
-        path: Path = ("stores", len(draft.stores))
-        draft.notes.places.mark(path, row.first)
-        content = ContentStore(
-            draft.cell(row, "Entity", (*path, "entity"), read_code, ""),
-            draft.cell(row, "Attribute", (*path, "attribute"), read_code, ""),
-        )
-        draft.own(place, content.name, row)
-        if draft.cell(row, "Place", path, read_place, False):
-            draft.stores.append(content)
-
-
-def _histories(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
-    for row in draft.rows(block, place, headings.HISTORY_COLUMNS, "Entity") or ():
-        draft.own(place, draft.cell(row, "Entity", (), read_code, ""), row)
-
-
-def _patterns(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
-    columns = headings.READ_COLUMNS if place == headings.READS else headings.WRITE_COLUMNS
-    for row in draft.rows(block, place, columns, "ID") or ():
+def _read_operations(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
+    for row in draft.rows(block, place, TABLES[place]):
         draft.tables.add(place)
-        id_ = row.cells["ID"].text.strip("`* ")
-        draft.own(place, id_, row)
-        draft.mapped.setdefault(id_, []).append(row)
-
-
-def _validation(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
-    for row in draft.rows(block, place, headings.VALIDATION_COLUMNS, "Check", "Result") or ():
-        path: Path = ("validation", len(draft.validation))
-        check, result, detail = (draft.cell(row, c, path, read_prose, "") for c in headings.VALIDATION_COLUMNS)
-        draft.own(place, check, row)
-        draft.validation.append(Validation(check, result, detail))
-
-
-_REVIEWED = frozenset(headings.REVIEW_LABELS)
-_TABLES: dict[str, Callable[[MarkdownBlock, str, DesignDraft], None]] = {
-    headings.REVIEW: _costs,
-    headings.CONFIGURATION: _configuration,
-    headings.INDEXES: _indexes,
-    headings.UNIQUE: _guards,
-    headings.COUNTERS: _counters,
-    headings.CONTENTS: _contents,
-    headings.HISTORIES: _histories,
-    headings.READS: _patterns,
-    headings.WRITES: _patterns,
-    headings.DELETES: _patterns,
-    headings.VALIDATION: _validation,
-}
+        pattern = row.cells["ID"].text.strip("`* ")
+        draft.keep_cells(row, place, pattern)
+        draft.mapped.setdefault(pattern, []).append(row)
 
 
 # --- Keys -----------------------------------------------------------------------------------------------------------
 
 
-def _keys(section: MarkdownSection, below: list[MarkdownSection], draft: DesignDraft) -> None:
+def _read_keys(section: MarkdownSection, below: list[MarkdownSection], draft: DesignDraft) -> None:
     for block in section.blocks:
         if block.kind != "table":
             draft.keep(headings.KEYS, block.raw)
             continue
-        for row in draft.rows(block, headings.KEYS, headings.ALL_KEY_COLUMNS, "Entity", "Partition Key") or ():
+        for row in draft.rows(block, headings.KEYS, ALL_FACETS):
             entity, copy = _item_name(row.cells["Entity"].text)
-            stored, path = draft.stored(entity, copy, row.cells["Entity"])
-            _facet(row, stored, path, draft)
+            item, path = draft.item_named(entity, copy, row.cells["Entity"])
+            item.facets.append(draft.read_row(row, FACETS, (*path, "facets", len(item.facets))))
     place = headings.KEYS
     for head in below:
         if head.level > below[0].level:
-            draft.keep(place, f"{'#' * head.level} {head.title.text}\n\n{head.raw}")
+            draft.keep(place, head.whole)
             continue
         place = f"{headings.KEYS}/{head.title.text}"
-        _item(head, place, draft)
+        _read_item(head, place, draft)
 
 
-def _item(head: MarkdownSection, place: str, draft: DesignDraft) -> None:
+def _read_item(head: MarkdownSection, place: str, draft: DesignDraft) -> None:
     entity, copy = _item_name(head.title.text)
-    if any((i.entity, i.copy) == (entity, copy) and i.tag is not None for i in draft.items):
+    if any((other.entity, other.copy) == (entity, copy) and other.tag is not None for other in draft.items):
         fix = "put its keys into one table; a second item of it is a copy, `### Order (copy by-user)`"
         draft.notes.say(codes.REPEATED, head.title, f"`{head.title.text}` is there twice", fix)
-    stored, path = draft.stored(entity, copy, head.title)
-    sample = False
+    item, path = draft.item_named(entity, copy, head.title)
+    is_sample = False
     for block in head.blocks:
         if block.kind == "list":
-            _labels(block, stored, path, place, draft)
+            _read_labels(block, item, path, place, draft)
         elif block.kind == "table":
-            for row in draft.rows(block, place, headings.KEY_COLUMNS, "Partition Key") or ():
-                _facet(row, stored, path, draft)
-                draft.own(place, stored.facets[-1].slot, row)
-        elif not (sample and block.raw.lstrip().startswith("```json")):
+            for row in draft.rows(block, place, FACETS):
+                facet = draft.read_row(row, FACETS, (*path, "facets", len(item.facets)))
+                draft.keep_cells(row, place, facet.slot)
+                item.facets.append(facet)
+        elif not (is_sample and block.raw.lstrip().startswith("```json")):
             draft.keep(place, block.raw)
-        sample = block.raw.strip() == headings.SAMPLE
+        is_sample = block.raw.strip() == headings.SAMPLE
 
 
-def _labels(block: MarkdownBlock, stored: ItemDraft, path: Path, place: str, draft: DesignDraft) -> None:
-    left = [entry for entry in block.items if not _label(entry, stored, path, draft)]
-    if len(left) == len(block.items):
-        draft.keep(place, block.raw)
-    elif left:
-        draft.keep(place, "\n".join("- " + entry.flat().replace("\n", "<br>") for entry in left))
+def _read_labels(block: MarkdownBlock, item: ItemDraft, path: Path, place: str, draft: DesignDraft) -> None:
+    own_lines = [line.as_line() for line in block.items if not _read_label(line, item, path, draft)]
+    draft.keep(place, block.raw if len(own_lines) == len(block.items) else "\n".join(own_lines))
 
 
-def _label(entry: ListItem, stored: ItemDraft, path: Path, draft: DesignDraft) -> bool:
+def _read_label(line: ListItem, item: ItemDraft, path: Path, draft: DesignDraft) -> bool:
     """Read one list item; False if it is the author's own."""
-    labelled = split_label(entry.text)
-    if labelled is None:
+    label = split_label(line.text)
+    if label is None:
         return False
-    title, text = labelled
-    label = _LABELS.find(title.text)
-    if label == "Type":
-        draft.notes.places.mark((*path, "tag"), text)
-        stored.tag = read_code(text.text)
-    elif label == "Holds":
-        draft.notes.places.mark((*path, "attributes"), text)
-        stored.attributes = draft.notes.attempt(codes.CELL, text, read_list) or ()
-    elif label == "Attributes":
-        draft.notes.places.mark((*path, "known"), text)
-        stored.known = draft.notes.attempt(codes.CELL, text, read_list) or ()
-    elif near := _LABELS.near(title.text):
+    title, text = label
+    name = _LABEL_NAMES.find(title.text)
+    if name:
+        fields = _LABELS[name].read_text(text, path, draft.notes) or {}
+        for field, value in fields.items():
+            setattr(item, field, value)
+    elif near := _LABEL_NAMES.near(title.text):
         draft.notes.say(codes.NEAR, title, f"`{title.text}` is not read", f"did you mean `{near}`?")
-    return label is not None
-
-
-def _facet(row: TableRow, stored: ItemDraft, path: Path, draft: DesignDraft) -> None:
-    here: Path = (*path, "facets", len(stored.facets))
-    draft.notes.places.mark(here, row.first)
-    facet = Facet(
-        draft.cell(row, "Table or Index", (*here, "slot"), read_slot, TABLE),
-        draft.cell(row, "Partition Key", (*here, "pk"), read_templates, ()),
-        draft.cell(row, "Sort Key", (*here, "sk"), read_templates, ()),
-        draft.cell(row, "Only When", (*here, "when"), read_when, ()),
-    )
-    stored.facets.append(facet)
+    return name is not None
 
 
 def _item_name(title: str) -> tuple[str, str]:
@@ -395,38 +242,73 @@ def _item_name(title: str) -> tuple[str, str]:
     (('Order', 'by-user'), ('first name', ''))
     """
     if title.startswith("`") and (code := re.match(r"(`+)(?!`).+?(?<!`)\1(?!`)", title)):
-        head, rest = code[0], title[code.end() :]
-        copy = re.fullmatch(r"\s*+\(copy\s++(.*)\)", rest, re.DOTALL)
-        return (read_code(head), read_code(copy[1])) if copy else (read_code(head + rest), "")
+        head, remainder = code[0], title[code.end() :]
+        copy = re.fullmatch(r"\s*+\(copy\s++(.*)\)", remainder, re.DOTALL)
+        return (read_code(head), read_code(copy[1])) if copy else (read_code(head + remainder), "")
     match = _TITLE.fullmatch(title)
     return (read_code(match[1]), read_code((match[2] or "")[:-1] or match[3] or "")) if match else (title, "")
 
 
-def _collections(section: MarkdownSection, below: list[MarkdownSection], draft: DesignDraft) -> None:
+def _read_collections(section: MarkdownSection, below: list[MarkdownSection], draft: DesignDraft) -> None:
     """Generated samples, below the name of their slot; everything else is kept."""
-    place = headings.COLLECTIONS
-    for one in (section, *below):
-        place = place if one is section else f"{headings.COLLECTIONS}/{one.title.text}"
-        for block in one.blocks:
-            known = headings.names(*headings.COLLECTION_COLUMNS)
-            if block.kind != "table" or not all(known.find(cell.text) for cell in block.header):
+    _keep_own(section, below, draft, _is_sample_table)
+
+
+def _is_sample_table(block: MarkdownBlock) -> bool:
+    return block.kind == "table" and all(COLLECTIONS.names.find(cell.text) for cell in block.header)
+
+
+def _read_requests(section: MarkdownSection, below: list[MarkdownSection], draft: DesignDraft) -> None:
+    """Generated requests, below the id of their pattern; text beside them is kept."""
+    _keep_own(section, below, draft, lambda block: block.raw.startswith("```"))
+
+
+def _keep_own(
+    section: MarkdownSection,
+    below: list[MarkdownSection],
+    draft: DesignDraft,
+    is_generated: Callable[[MarkdownBlock], bool],
+) -> None:
+    """Keep the blocks of a section that are not generated, by the title of the subsection."""
+    places = [draft.last_seen, *(f"{draft.last_seen}/{subsection.title.text}" for subsection in below)]
+    for place, part in zip(places, (section, *below), strict=True):
+        for block in part.blocks:
+            if not is_generated(block):
                 draft.keep(place, block.raw)
 
 
-def _decision(entry: ListItem, draft: DesignDraft) -> None:
-    draft.notes.places.mark(("decisions", len(draft.decisions)), entry.text)
-    line = entry.text.text
+def _read_decision(item: ListItem, draft: DesignDraft) -> None:
+    decisions = draft.lists["decisions"]
+    draft.notes.places.mark(("decisions", len(decisions)), item.text)
+    line = item.text.text
     match = _ABOUT.match(line)
     about = (match[1].strip() if match[1] else read_code(match[2])) if match else ""
-    text = read_prose(line[match.end() :] if match else line)
-    draft.decisions.append(Choice(about, _with(text, entry.rest), tuple(_alternative(one) for one in entry.items)))
+    text = _with(read_prose(line[match.end() :] if match else line), item.rest)
+    decisions.append(Choice(about, text, tuple(map(_alternative, item.items))))
 
 
-def _alternative(entry: ListItem) -> str:
-    text = read_prose(_INSTEAD.sub("", entry.text.text, count=1))
-    return _with(text, *(below.flat() for below in entry.items), entry.rest)
+def _alternative(item: ListItem) -> str:
+    text = read_prose(_INSTEAD.sub("", item.text.text, count=1))
+    return _with(text, *(below.flat() for below in item.items), item.rest)
 
 
-def _with(text: str, *more: str) -> str:
+def _with(text: str, *paragraphs: str) -> str:
     """A text with further paragraphs."""
-    return "\n".join((text, *(part for part in more if part)))
+    return "\n".join((text, *(part for part in paragraphs if part)))
+
+
+_SECTION_READERS = {
+    headings.KEYS: _read_keys,
+    headings.COLLECTIONS: _read_collections,
+    headings.REQUESTS: _read_requests,
+}
+"""The sections that have subsections, or are generated."""
+_TABLE_READERS = {
+    headings.REVIEW: _read_costs,
+    headings.CONFIGURATION: _read_settings,
+    headings.CONTENTS: _read_contents,
+    headings.READS: _read_operations,
+    headings.WRITES: _read_operations,
+    headings.DELETES: _read_operations,
+}
+"""Tables whose rows are no parts of the design as they are."""

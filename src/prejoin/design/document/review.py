@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 
 from msgspec.structs import replace
@@ -12,11 +13,12 @@ from prejoin.design.cost.assumed import assumed
 from prejoin.design.cost.assumptions import Assumption
 from prejoin.design.cost.bill import Bill
 from prejoin.design.document.annotations import Validation
-from prejoin.design.explain.phrases import count, money, rate
-from prejoin.design.model import Design, Units
-from prejoin.diagnostics import Severity
-from prejoin.keys import KeyValueError, Template, TemplateError
+from prejoin.design.model import Design, Item, Units
+from prejoin.design.phrases import count, money, rate
+from prejoin.diagnostics import Diagnostic, Severity
+from prejoin.keys import KeyField, KeyValueError, Template, TemplateError
 from prejoin.keys.template.encoding import Encoding
+from prejoin.types import Type
 from prejoin.workload.checks import check as check_workload
 from prejoin.workload.model import Model, Workload
 
@@ -41,8 +43,12 @@ class ExpensiveLine(Model, frozen=True):
 
 def dearest(cost: Bill) -> list[ExpensiveLine]:
     """The most expensive patterns and requests in the background."""
-    lines = [ExpensiveLine(one.pattern, one.rate, one.units, one.dollars) for one in cost.patterns if one.dollars]
-    lines += [ExpensiveLine(b.about, b.rate, b.units, b.dollars, b.text) for b in cost.background if b.dollars]
+    lines = [ExpensiveLine(cost.pattern, cost.rate, cost.units, cost.dollars) for cost in cost.patterns if cost.dollars]
+    lines += [
+        ExpensiveLine(cost.about, cost.rate, cost.units, cost.dollars, cost.text)
+        for cost in cost.background
+        if cost.dollars
+    ]
     return sorted(lines, key=lambda line: (-line.dollars, line.name))[:MOST_LINES]
 
 
@@ -50,44 +56,53 @@ def facts(
     design: Design, workload: Workload, cost: Bill, validation: Sequence[Validation] = ()
 ) -> Iterator[tuple[str, list[str]]]:
     """The facts for a reviewer, by label. `validation` has the results of the proof."""
-    counted = [
+    yield "Structures", [_structures_line(design)]
+    if design.operations:
+        served_count = sum(operation.served for operation in design.operations)
+        yield "Served", [f"{served_count} of {count(len(design.operations), 'access pattern')}"]
+        yield "Price", list(_price_lines(cost))
+    risks = _shorten(list(_risk_lines(design, workload, validation)))
+    yield "Risks", risks or ["the checks have no error and no warning"]
+    assumptions = _shorten(list(_assumption_lines(design, workload)))
+    yield "Assumed", assumptions or ["nothing: the document says all of it"]
+    if formats := list(_number_format_lines(design, workload)):
+        yield "Numbers in keys", ["; ".join(formats)]
+
+
+def _structures_line(design: Design) -> str:
+    numbers = (
         (len(design.indexes), "index", "indexes"),
         (len(design.copies), "copy", "copies"),
         (len(design.guards), "guard", "guards"),
         (len(design.counters), "sharded counter", "sharded counters"),
         (1 if design.stores else 0, "object store", "object stores"),
-    ]
-    parts = [count(number, one, many) for number, one, many in counted if number]
-    held = count(len({item.entity for item in design.items}), "entity", "entities")
-    yield "Structures", [f"one table for {held}" + (f", {', '.join(parts)}" if parts else ", no index and no copy")]
-    if design.operations:
-        served = sum(operation.served for operation in design.operations)
-        yield "Served", [f"{served} of {count(len(design.operations), 'access pattern')}"]
-        yield "Price", list(_price(cost))
-    yield "Risks", _some(list(_risks(design, workload, validation))) or ["the checks have no error and no warning"]
-    yield "Assumed", _some(list(_assumed(design, workload))) or ["nothing: the document says all of it"]
-    if numbers := list(_numbers(design, workload)):
-        yield "Numbers in keys", ["; ".join(numbers)]
+    )
+    structures = [count(number, singular, plural) for number, singular, plural in numbers if number]
+    entities = count(len({item.entity for item in design.items}), "entity", "entities")
+    return f"one table for {entities}, {', '.join(structures) or 'no index and no copy'}"
 
 
-def _risks(design: Design, workload: Workload, validation: Sequence[Validation]) -> Iterator[str]:
+def _risk_lines(design: Design, workload: Workload, validation: Sequence[Validation]) -> Iterator[str]:
     """The errors and warnings about the design and its access patterns, and what the proof did not confirm."""
-    diagnostics = [one for one in check_design(design, workload) if one.severity is not Severity.HINT]
-    for one in diagnostics:
-        yield f"{one.code}: {one.message}"
-    reported = {one.about for one in diagnostics}
+    diagnostics = _without_hints(check_design(design, workload))
+    for diagnostic in diagnostics:
+        yield f"{diagnostic.code}: {diagnostic.message}"
+    reported_patterns = {diagnostic.about for diagnostic in diagnostics}
     for operation in design.operations:
-        if not operation.served and operation.pattern not in reported:
+        if not operation.served and operation.pattern not in reported_patterns:
             yield f"{operation.pattern} is not served: {operation.problem}"
     for row in validation:
         if row.check in DOUBTS:
             yield f"{row.check}: {row.result}" + (f", {row.detail}" if row.detail else "")
-    for one in check_workload(workload):
-        if one.severity is not Severity.HINT:
-            yield f"{one.code}: {one.message}"
+    for diagnostic in _without_hints(check_workload(workload)):
+        yield f"{diagnostic.code}: {diagnostic.message}"
 
 
-def _price(cost: Bill) -> Iterator[str]:
+def _without_hints(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    return [diagnostic for diagnostic in diagnostics if diagnostic.severity is not Severity.HINT]
+
+
+def _price_lines(cost: Bill) -> Iterator[str]:
     """The price of a month. If it includes more than patterns and storage, with its parts."""
     yield f"{money(cost.total)} a month on demand, {money(cost.kept)} of it storage"
     for line in cost.background:
@@ -95,42 +110,48 @@ def _price(cost: Bill) -> Iterator[str]:
         yield f"{part} for {line.about}: {line.text}, {rate(line.rate)}"
 
 
-def _assumed(design: Design, workload: Workload) -> Iterator[str]:
+def _assumption_lines(design: Design, workload: Workload) -> Iterator[str]:
     """Each assumption once, with all names that it is about."""
-    about: dict[Assumption, list[str]] = {}
-    for one in assumed(workload, design):
-        about.setdefault(replace(one, about=""), []).append(one.about)
-    for one, names in about.items():
-        yield str(replace(one, about=", ".join(names)))
+    names_by_assumption: dict[Assumption, list[str]] = {}
+    for assumption in assumed(workload, design):
+        names_by_assumption.setdefault(replace(assumption, about=""), []).append(assumption.about)
+    for assumption, names in names_by_assumption.items():
+        yield str(replace(assumption, about=", ".join(names)))
 
 
-def _some(said: list[str]) -> list[str]:
-    more = len(said) - MOST_SAID
-    return said if more <= 1 else [*said[:MOST_SAID], f"and {more} more"]
+def _shorten(lines: list[str]) -> list[str]:
+    """The first lines, and how many more there are. One more is listed: its line is no longer than that number's."""
+    omitted_count = len(lines) - MOST_SAID
+    return lines if omitted_count <= 1 else [*lines[:MOST_SAID], f"and {omitted_count} more"]
 
 
-def _numbers(design: Design, workload: Workload) -> Iterator[str]:
+def _number_format_lines(design: Design, workload: Workload) -> Iterator[str]:
     """Each number format in the keys of a design."""
-    found: dict[str, Encoding] = {}
+    encodings: dict[str, Encoding] = {}
     for item in design.items:
         entity = workload.entity(item.entity)
-        types = {a.name: a.type for a in entity.attributes} if entity else {}
-        for text in (t for facet in item.facets for t in (*facet.pk, *facet.sk)):
-            try:
-                fields = Template.of(text, types, design.separator, design.raw_keys).fields
-            except TemplateError:
-                continue
-            numbers = [f for f in fields if f.attribute in types and types[f.attribute].numeric]
-            found |= {f.spec: f.encoding for f in numbers if not f.encoding.derived}
-    for spec, encoding in sorted(found.items()):
+        types = entity.types if entity else {}
+        for field in _key_fields(item, types, design):
+            is_number = field.attribute in types and types[field.attribute].numeric
+            if is_number and not field.encoding.derived:
+                encodings[field.spec] = field.encoding
+    for spec, encoding in sorted(encodings.items()):
         name = f"{{n:{spec}}}" if spec else "{n}"
         order = "from the largest to the smallest" if encoding.descending else "so that keys sort as the numbers do"
         if not encoding.ordered:
             order = "and no order depends on it"
-        yield f"`{name}` writes {_written(encoding)}, {order}"
+        yield f"`{name}` writes {_number_example(encoding)}, {order}"
 
 
-def _written(encoding: Encoding) -> str:
+def _key_fields(item: Item, types: Mapping[str, Type], design: Design) -> Iterator[KeyField]:
+    """The fields in the keys of an item. Templates that cannot be read have none: checks report them."""
+    texts = [text for facet in item.facets for text in (*facet.pk, *facet.sk)]
+    for text in texts:
+        with suppress(TemplateError):
+            yield from Template.of(text, types, design.separator, design.raw_keys).fields
+
+
+def _number_example(encoding: Encoding) -> str:
     """A number and its text."""
     try:
         return f"42 as `{encoding.encode(42)}`"

@@ -4,40 +4,60 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import Any
 
 from msgspec.structs import replace
 
+from prejoin.constructs.construct import AddedConstruct, Construct, DesignSection
+from prejoin.constructs.registry import CONSTRUCTS, added_in, added_key, lines_in
 from prejoin.design.cost.bill import bill
 from prejoin.design.document import headings
 from prejoin.design.document.annotations import Annotations, Validation
 from prejoin.design.document.cells import (
     write_code,
     write_heading,
-    write_key,
     write_list,
     write_name,
-    write_projection,
     write_prose,
-    write_templates,
     write_title,
-    write_when,
 )
-from prejoin.design.document.operation_rows import Cells, read_rows_of, write_rows_of
+from prejoin.design.document.operation_rows import Cells, rows_of
 from prejoin.design.document.read_document import parse_document, read_document
 from prejoin.design.document.review import ExpensiveLine, dearest, facts
 from prejoin.design.document.samples import plain, sample_item, sample_values, varying, written_key
-from prejoin.design.explain.phrases import amount, money
+from prejoin.design.document.tables import (
+    COLLECTIONS,
+    CONFIGURATION,
+    CONTENTS,
+    COSTS,
+    COUNTERS,
+    FACETS,
+    GUARDS,
+    INDEXES,
+    ITEM_LABELS,
+    READS,
+    SETTINGS,
+    SLOT_SETTINGS,
+    VALIDATION,
+    WRITES,
+    PlacedContent,
+)
+from prejoin.design.document.tables import (
+    CONSTRUCTS as CONSTRUCT_TABLES,
+)
 from prejoin.design.layout.growth import keeps
-from prejoin.design.mapping.facets import counter_templates, history_key
-from prejoin.design.model import TABLE, Choice, Counter, Design, Facet, Guard, Item, Slot
-from prejoin.keys import KeyValueError, TemplateError
-from prejoin.keys.guard import guard_key
+from prejoin.design.model import TABLE, Choice, Counter, Design, Guard, Item, ItemName, Slot
+from prejoin.design.phrases import amount, money
+from prejoin.design.requests.lower import literal_requests, repeated_requests
+from prejoin.design.requests.text import requests_text
+from prejoin.keys import KeyValueError, Template, TemplateError
 from prejoin.workload.contents import contents_of
-from prejoin.workload.document.markdown import escape_cell, write_row
-from prejoin.workload.document.write_document import UnwritableError, difference
-from prejoin.workload.grammar.values import write_history
-from prejoin.workload.model import Attribute, Entity, History, Pattern, Status, Workload
+from prejoin.workload.document.columns import TableKind, write_table
+from prejoin.workload.document.write_document import UnwritableError, difference, own_sections
+from prejoin.workload.model import Pattern, Status, Workload
 
 _WIDEST = 48
 """Cells are padded up to this width, so that a long one does not widen the column."""
@@ -56,10 +76,10 @@ def write_document(
     kept = kept or Annotations()
     document = _Document(design, workload, replace(kept, validation=tuple(validation) or kept.validation))
     text = "\n\n".join(part.strip("\n") for part in document.parts() if part.strip()) + "\n"
-    again = parse_document(text)
-    if again.design != replace(design, operations=()):
-        where = difference(replace(design, operations=()), again.design)
-        raise UnwritableError(f"{where} cannot be written in a table-design document; write YAML or JSON")
+    reading = parse_document(text)
+    if reading.design != replace(design, operations=()):
+        path = difference(replace(design, operations=()), reading.design)
+        raise UnwritableError(f"{path} cannot be written in a table-design document; write YAML or JSON")
     return text
 
 
@@ -80,13 +100,9 @@ def rewrite_document(
     """
     before = read_document(text, workload)
     kept = before.kept
+    # Operations follow from the keys and decisions from the solver: a review of the keys is a review of both.
     if replace(before.design, operations=(), decisions=()) != replace(design, operations=(), decisions=()):
-        status, header = Status.DRAFT, {name: said for name, said in kept.header.items() if name != headings.UNREVIEWED}
-        if kept.status is Status.APPROVED and keeps(before.design, design):
-            known = [kept.header[headings.UNREVIEWED]] if headings.UNREVIEWED in kept.header else []
-            status, added = Status.APPROVED, [*known, *_added(before.design, design)]
-            header |= {headings.UNREVIEWED: "; ".join(added)} if added else {}
-        kept = replace(kept, status=status, header=header, validation=())
+        kept = _without_review(kept, before.design, design)
     if moves is not None:
         header = {name: text for name, text in kept.header.items() if name != headings.MOVES}
         kept = replace(kept, header=({headings.MOVES: moves} if moves else {}) | header)
@@ -95,21 +111,38 @@ def rewrite_document(
     return write_document(design, workload, kept, validation)
 
 
-def _added(before: Design, after: Design) -> Iterator[str]:
+def _without_review(kept: Annotations, before: Design, after: Design) -> Annotations:
+    """The annotations without results of checks and reviews that a change of the design made void."""
+    header = dict(kept.header)
+    earlier_additions = header.pop(headings.UNREVIEWED, "")
+    if kept.status is not Status.APPROVED or not keeps(before, after):
+        return replace(kept, status=Status.DRAFT, header=header, validation=())
+    additions = [*([earlier_additions] if earlier_additions else []), *_addition_texts(before, after)]
+    if additions:
+        header[headings.UNREVIEWED] = "; ".join(additions)
+    return replace(kept, header=header, validation=())
+
+
+def _addition_texts(before: Design, after: Design) -> Iterator[str]:
     """The additions of a design, in a few words each."""
     yield from (slot.name for slot in after.indexes if before.slot(slot.name) is None)
     for item in after.items:
-        was = before.item(item.entity, item.copy)
-        if was is None:
+        former_item = before.item(item.entity, item.copy)
+        if former_item is None:
             yield item_title(item)
-        else:
-            new = [facet.slot for facet in item.facets if was.facet(facet.slot) is None]
-            yield from (f"{item_title(item)} in {slot}" for slot in new)
-    new_guards = [guard for guard in after.guards if guard not in before.guards]
-    yield from (f"{write_title(guard.entity)}'s unique {' and '.join(guard.attributes)}" for guard in new_guards)
-    new_counters = [counter for counter in after.counters if counter not in before.counters]
-    yield from (f"{write_title(one.entity)}'s counter in {one.shards} shards" for one in new_counters)
-    yield from (f"{write_title(one.name)} in a store" for one in after.stores if one not in before.stores)
+            continue
+        for facet in item.facets:
+            if former_item.facet(facet.slot) is None:
+                yield f"{item_title(item)} in {facet.slot}"
+    for guard in after.guards:
+        if guard not in before.guards:
+            yield f"{write_title(guard.entity)}'s unique {' and '.join(guard.attributes)}"
+    for counter in after.counters:
+        if counter not in before.counters:
+            yield f"{write_title(counter.entity)}'s counter in {counter.shards} shards"
+    for store in after.stores:
+        if store not in before.stores:
+            yield f"{write_title(store.name)} in a store"
 
 
 class _Document:
@@ -117,7 +150,7 @@ class _Document:
         self.design = design
         self.workload = workload
         self.kept = kept
-        self._left = dict(kept.prose)
+        self._unplaced_texts = dict(kept.prose)
         """Authors' text that is not placed yet."""
 
     def parts(self) -> Iterator[str]:
@@ -131,8 +164,8 @@ class _Document:
             **kept.header,
         }
         yield "\n".join(f"> {name}: {text}" for name, text in header.items())
-        yield self._left.pop("front", "")
-        yield from self._own("")
+        yield self._unplaced_texts.pop("front", "")
+        yield from own_sections(kept.sections, "")
         bodies = {
             headings.REVIEW: self._review(),
             headings.CONFIGURATION: self._configuration(),
@@ -141,7 +174,11 @@ class _Document:
             headings.UNIQUE: self._guards(),
             headings.COUNTERS: self._counters(),
             headings.CONTENTS: self._contents(),
-            headings.HISTORIES: self._histories(),
+            **{
+                construct.section.title: self._constructs(construct, construct.section)
+                for construct in CONSTRUCTS
+                if construct.section
+            },
             headings.COLLECTIONS: self._collections(),
             headings.PATTERNS: iter(()),
             headings.READS: self._reads(),
@@ -149,267 +186,249 @@ class _Document:
             headings.DELETES: self._writes(headings.DELETES, self.workload.deletes),
             headings.DECISIONS: iter(["\n".join(map(_decision, self.design.decisions))]),
             headings.VALIDATION: self._validation(),
+            headings.REQUESTS: self._requests(),
         }
         for name, body in bodies.items():
             yield from self._section(name, [part for part in body if part.strip()])
 
     def _section(self, name: str, body: list[str]) -> Iterator[str]:
-        always = name in {
+        is_always_written = name in {
             headings.CONFIGURATION,
             headings.INDEXES,
             headings.KEYS,
             headings.PATTERNS,
             headings.VALIDATION,
         }
-        prose = self._left.pop(name, "")
-        left = [text for place in list(self._left) if place.startswith(f"{name}/") for text in self._homeless(place)]
-        own = list(self._own(name))
-        if not (always or body or prose or left or own):
+        prose = self._unplaced_texts.pop(name, "")
+        leftovers: list[str] = []
+        for place in [place for place in self._unplaced_texts if place.startswith(f"{name}/")]:
+            leftovers += self._text_without_place(place)
+        own_texts = list(own_sections(self.kept.sections, name))
+        if not (is_always_written or body or prose or leftovers or own_texts):
             return
         yield f"{'###' if name in _TABLES else '##'} {name}"
-        if body or always:
+        if body or is_always_written:
             yield textwrap.fill(headings.INTRODUCTIONS.get(name, ""), 120)
         if name == headings.REVIEW:
             # The generated part is written again. The authors' additions come below it, before the next heading.
-            yield from (*body, prose, *left, *own)
+            yield from (*body, prose, *leftovers, *own_texts)
         else:
-            yield from (prose, *body, *left, *own)
+            yield from (prose, *body, *leftovers, *own_texts)
 
-    def _own(self, after: str) -> Iterator[str]:
-        """The authors' own sections after a known one."""
-        for section in self.kept.sections:
-            if section.after == after:
-                yield f"{'#' * section.level} {section.title}"
-                yield section.text
-
-    def _homeless(self, place: str) -> Iterator[str]:
+    def _text_without_place(self, place: str) -> Iterator[str]:
         """Text about an item or index that no longer exists. It is kept, for someone to move or delete."""
-        text = self._left.pop(place, "")
+        text = self._unplaced_texts.pop(place, "")
         if text:
             yield f"{place.partition('/')[2]}:\n\n{text}"
 
     def _summary(self) -> str:
         design = self.design
-        counts = [(1, "table"), (len(design.indexes), "index"), (len(design.copies), "copy")]
-        counts += [(len(design.guards), "guard"), (len(design.counters), "sharded counter")]
-        counts += [(1 if design.stores else 0, "object store")]
-        served = sum(operation.served for operation in design.operations)
-        patterns = f"{served} of {len(design.operations)} access patterns served"
-        return ", ".join(_counted(n, word) for n, word in counts if n) + f"; {patterns}"
+        counts = (
+            (1, "table"),
+            (len(design.indexes), "index"),
+            (len(design.copies), "copy"),
+            (len(design.guards), "guard"),
+            (len(design.counters), "sharded counter"),
+            (1 if design.stores else 0, "object store"),
+        )
+        served_count = sum(operation.served for operation in design.operations)
+        patterns = f"{served_count} of {len(design.operations)} access patterns served"
+        structures = ", ".join(_count_text(number, noun) for number, noun in counts if number)
+        return f"{structures}; {patterns}"
 
     def _review(self) -> Iterator[str]:
         cost = bill(self.workload, self.design)
-        lines = []
-        for label, said in facts(self.design, self.workload, cost, self.kept.validation):
-            texts = [write_prose(one) for one in said]
-            lines += (
-                [f"- **{label}**: {texts[0]}"] if len(texts) == 1 else [f"- **{label}**:", *(f"  - {t}" for t in texts)]
-            )
+        lines: list[str] = []
+        for label, sentences in facts(self.design, self.workload, cost, self.kept.validation):
+            if len(sentences) == 1:
+                lines.append(f"- **{label}**: {write_prose(sentences[0])}")
+            else:
+                lines += [f"- **{label}**:", *(f"  - {write_prose(sentence)}" for sentence in sentences)]
         yield "\n".join(lines)
-        rows = [(one.name, self._cost(one)) for one in dearest(cost)]
-        yield self._table(headings.REVIEW, headings.COST_COLUMNS, rows)
+        rows = [(line.name, self._cost(line)) for line in dearest(cost)]
+        yield self._table(headings.REVIEW, COSTS, rows)
 
-    def _cost(self, one: ExpensiveLine) -> Cells:
-        pattern = self.workload.pattern(one.name)
-        described = (pattern.description or pattern.name) if pattern else one.text
-        units = [f"{amount(n)} {word}" for n, word in ((one.units.read, "read"), (one.units.write, "write")) if n]
+    def _cost(self, line: ExpensiveLine) -> Cells:
+        pattern = self.workload.pattern(line.name)
+        description = (pattern.description or pattern.name) if pattern else line.text
+        units = [
+            f"{amount(number)} {word}"
+            for number, word in ((line.units.read, "read"), (line.units.write, "write"))
+            if number
+        ]
         return {
-            "Most Expensive": write_prose(one.name),
-            "What It Does": write_prose(described) if described else "-",
-            "Times a Second": f"{one.rate:.3g}",
+            "Most Expensive": write_prose(line.name),
+            "What It Does": write_prose(description),
+            "Times a Second": f"{line.rate:.3g}",
             "Units": " + ".join(units) or "-",
-            "A Month": money(one.dollars),
+            "A Month": money(line.dollars),
         }
 
     # --- Keys -------------------------------------------------------------------------------------------------------
 
     def _configuration(self) -> Iterator[str]:
-        design = self.design
-        base = design.slot(TABLE) or Slot(TABLE, ())
-        values = (
-            write_code(design.table),
-            design.billing.value,
-            write_key(base.pk),
-            write_key(base.sk),
-            write_code(design.type_attribute),
-            write_code(design.separator),
-            "Yes" if design.raw_keys else "No",
-            write_code(design.ttl_attribute) if design.ttl_attribute else "-",
-            write_prose(base.purpose),
-        )
-        rows = {**dict(zip(headings.SETTINGS, values, strict=True)), **self.kept.settings}
+        base = self.design.slot(TABLE) or Slot(TABLE, ())
+        texts = {
+            setting.name: setting.text_of(base if setting in SLOT_SETTINGS else self.design) for setting in SETTINGS
+        }
         if not base.purpose:
-            del rows["Purpose"]
-        cells = [(name, {"Setting": name, "Value": value}) for name, value in rows.items()]
-        yield self._table(headings.CONFIGURATION, headings.SETTING_COLUMNS, cells)
+            del texts["Purpose"]
+        texts |= self.kept.settings
+        rows = [(name, {"Setting": name, "Value": text}) for name, text in texts.items()]
+        yield self._table(headings.CONFIGURATION, CONFIGURATION, rows)
 
     def _indexes(self) -> Iterator[str]:
-        rows = [(slot.name, self._index(slot)) for slot in self.design.indexes]
-        yield self._table(headings.INDEXES, headings.INDEX_COLUMNS, rows) if rows else headings.NO_INDEXES
+        yield self._table_of(headings.INDEXES, INDEXES, self.design.indexes, self._serves_cells) or headings.NO_INDEXES
 
-    def _index(self, slot: Slot) -> Cells:
-        serves = [o.pattern for o in self.design.operations if any(r.slot == slot.name for r in o.requests)]
-        return {
-            "Index": write_code(slot.name),
-            "Kind": "local" if slot.local else "-",
-            "Partition Key": write_key(slot.pk),
-            "Sort Key": write_key(slot.sk),
-            "Projection": write_projection(slot.projection),
-            "Serves": write_prose(", ".join(serves)),
-            "Purpose": write_prose(slot.purpose),
-        }
+    def _serves_cells(self, slot: Slot) -> Cells:
+        """The patterns that read an index."""
+        patterns = [
+            operation.pattern
+            for operation in self.design.operations
+            if any(request.slot == slot.name for request in operation.requests)
+        ]
+        return {"Serves": write_prose(", ".join(patterns))}
 
     def _keys(self) -> Iterator[str]:
         for item in self.design.items:
             title = item_title(item)
             yield f"### {title}"
-            yield self._left.pop(f"{headings.KEYS}/{title}", "")
-            labels = [f"- **Type**: {write_code(item.tag)}"]
-            if item.attributes:
-                labels.append(f"- **Holds**: {write_list(item.attributes)}")
-            if item.known:
-                labels.append(f"- **Attributes**: {write_list(item.known)}")
-            yield "\n".join(labels)
-            place = f"{headings.KEYS}/{title}"
-            yield self._table(place, headings.KEY_COLUMNS, [(f.slot, _facet(f)) for f in item.facets])
+            yield self._unplaced_texts.pop(f"{headings.KEYS}/{title}", "")
+            texts = {label.name: label.text_of(item) for label in ITEM_LABELS}
+            yield "\n".join(f"- **{name}**: {text}" for name, text in texts.items() if text != "-")
+            yield self._table_of(f"{headings.KEYS}/{title}", FACETS, item.facets)
             if sample := sample_item(self.design, self.workload, item):
                 yield headings.SAMPLE
                 yield f"```json\n{json.dumps(sample, indent=2, ensure_ascii=_has_surrogates(sample))}\n```"
 
     def _guards(self) -> Iterator[str]:
-        rows = [(g.name, self._guard(g)) for g in self.design.guards]
-        yield self._table(headings.UNIQUE, headings.UNIQUE_COLUMNS, rows)
+        yield self._table_of(headings.UNIQUE, GUARDS, self.design.guards, self._guard_key)
 
-    def _guard(self, guard: Guard) -> Cells:
-        pk = sk = example = ""
-        entity, own = self.workload.entity(guard.entity), self.design.item(guard.entity)
-        if entity and own and guard.attributes:
-            base = self.design.slot(TABLE)
-            values = sample_values(self.workload, entity, self.design)
-            try:
-                templates = guard_key(
-                    own.tag, guard.attributes, entity.types, self.design.separator, bool(base and base.sk)
-                )
-                pk, sk = (template.text if template else "" for template in templates)
-                example = templates[0].build(values)
-            except (TemplateError, KeyValueError):
-                pass  # the reader reports that; here the example is omitted
-        return {
-            "Entity": write_name(guard.entity),
-            "Attributes": write_list(guard.attributes, " + "),
-            "Partition Key": write_code(pk) if pk else "-",
-            "Sort Key": write_code(sk) if sk else "-",
-            "Example": write_code(example) if example else "-",
-        }
+    def _guard_key(self, guard: Guard) -> Cells:
+        """The key of a guard, with an example."""
+        construct = self._constructs_by_item.get(guard.item_name)
+        templates = added_key(construct, self.design) if construct else ()
+        if construct is None or not templates:
+            return {}
+        cells = _key_texts(templates)
+        values = sample_values(self.workload, construct.entity, self.design)
+        with suppress(KeyValueError):  # the reader reports that; here the example is omitted
+            cells["Example"] = write_code(templates[0].build(values))
+        return cells
 
     def _counters(self) -> Iterator[str]:
-        rows = [(counter.name, self._counter(counter)) for counter in self.design.counters]
-        yield self._table(headings.COUNTERS, headings.COUNTER_COLUMNS, rows)
+        yield self._table_of(headings.COUNTERS, COUNTERS, self.design.counters, self._counter_key)
 
-    def _counter(self, counter: Counter) -> Cells:
-        entity = self.workload.entity(counter.entity)
-        pk, sk = counter_templates(self.design, entity) if entity else (None, None)
-        return {
-            "Entity": write_name(counter.entity),
-            "Attributes": write_list(counter.attributes, " + "),
-            "Shards": str(counter.shards),
-            "Partition Key": write_code(pk.text) if pk else "-",
-            "Sort Key": write_code(sk.text) if sk else "-",
-        }
+    def _counter_key(self, counter: Counter) -> Cells:
+        construct = self._constructs_by_item.get(counter.item_name)
+        templates = added_key(construct, self.design) if construct else ()
+        return _key_texts(templates) if templates else {}
+
+    @cached_property
+    def _constructs_by_item(self) -> Mapping[ItemName, AddedConstruct]:
+        """The constructs that the design adds, by the names of their items."""
+        return {construct.item_name: construct for construct in added_in(self.workload, self.design)}
 
     def _contents(self) -> Iterator[str]:
-        found = [(e, a) for e in self.workload.entities if self.design.item(e.name) for a in contents_of(e)]
-        rows = [(f"{entity.name}.{a.name}", self._content(entity, a)) for entity, a in found]
-        yield self._table(headings.CONTENTS, headings.CONTENT_COLUMNS, rows)
+        contents = []
+        entities = [entity for entity in self.workload.entities if self.design.item(entity.name)]
+        for entity in entities:
+            for attribute in contents_of(entity):
+                is_stored = self.design.in_store(entity.name, attribute.name)
+                contents.append(PlacedContent(entity.name, attribute.name, is_stored))
+        yield self._table_of(headings.CONTENTS, CONTENTS, contents)
 
-    def _content(self, entity: Entity, attribute: Attribute) -> Cells:
-        stored = self.design.in_store(entity.name, attribute.name)
-        return {
-            "Entity": write_name(entity.name),
-            "Attribute": write_name(attribute.name),
-            "Place": headings.STORE if stored else headings.PARTS,
-        }
-
-    def _histories(self) -> Iterator[str]:
-        kept = [(e, e.history) for e in self.workload.entities if e.history and self.design.item(e.name)]
-        rows = [(entity.name, self._history(entity, history)) for entity, history in kept]
-        yield self._table(headings.HISTORIES, headings.HISTORY_COLUMNS, rows)
-
-    def _history(self, entity: Entity, history: History) -> Cells:
-        pk, sk = history_key(self.design, entity)
-        return {
-            "Entity": write_name(entity.name),
-            "Keeps": write_history(history),
-            "Partition Key": write_code(pk),
-            "Sort Key": write_code(sk),
-        }
+    def _constructs(self, construct: Construct[Any], section: DesignSection) -> Iterator[str]:
+        rows = []
+        for line in lines_in(self.workload, self.design):
+            if line.construct is construct:
+                name = line.entity.name
+                rows.append((name, {"Entity": write_name(name), **line.design_row(self.design)}))
+        yield self._table(section.title, CONSTRUCT_TABLES[section.title], rows)
 
     def _collections(self) -> Iterator[str]:
         """Sample items of each slot, in key order."""
         for slot in self.design.slots:
-            rows = sorted(row for item in self.design.items for row in self._pictured(slot, item))
-            if not rows:
+            sample_rows: list[tuple[list[str], list[str], str]] = []
+            for item in self.design.items:
+                sample_rows += self._sample_rows(slot, item)
+            if not sample_rows:
                 continue
             title = write_title(slot.name)
             yield f"### {title}"
-            yield self._left.pop(f"{headings.COLLECTIONS}/{title}", "")
-            cells = [
-                ("", {"Partition Key": write_list(pk), "Sort Key": write_list(sk), "Item": item})
-                for pk, sk, item in rows
-            ]
-            yield self._table(f"{headings.COLLECTIONS}/{title}", headings.COLLECTION_COLUMNS, cells)
+            yield self._unplaced_texts.pop(f"{headings.COLLECTIONS}/{title}", "")
+            # DynamoDB sorts texts by their bytes in UTF-8, Python by code points: that is the same order.
+            rows = []
+            for pk, sk, name in sorted(sample_rows):
+                rows.append(("", {"Partition Key": write_list(pk), "Sort Key": write_list(sk), "Item": name}))
+            yield self._table(f"{headings.COLLECTIONS}/{title}", COLLECTIONS, rows)
 
-    def _pictured(self, slot: Slot, item: Item) -> Iterator[tuple[list[str], list[str], str]]:
+    def _sample_rows(self, slot: Slot, item: Item) -> Iterator[tuple[list[str], list[str], str]]:
         facet = item.facet(slot.name)
         entity = self.workload.entity(item.entity)
         if facet is None or entity is None:
             return
-        others = varying(entity, facet)
-        for second in ((), others) if others else ((),):
+        varying_names = varying(entity, facet)
+        for second in ((), varying_names) if varying_names else ((),):
             values = sample_values(self.workload, entity, self.design, second, facet.when)
-            key = [str(plain(v)) for _, v in written_key(self.design, entity, slot, facet, values)]
+            key = [str(plain(value)) for _, value in written_key(self.design, entity, slot, facet, values)]
             yield key[: len(slot.pk)], key[len(slot.pk) :], item_title(item)
 
     # --- What follows from them -------------------------------------------------------------------------------------
 
     def _reads(self) -> Iterator[str]:
-        rows = [(p.id, row) for p in self.workload.reads for row in self._mapped(p)]
-        yield self._table(headings.READS, headings.READ_COLUMNS, rows)
+        rows = [(pattern.id, row) for pattern in self.workload.reads for row in self._operation_rows(pattern)]
+        yield self._table(headings.READS, READS, rows)
 
     def _writes(self, name: str, patterns: Sequence[Pattern]) -> Iterator[str]:
-        rows = [(p.id, row) for p in patterns for row in self._mapped(p)]
-        yield self._table(name, headings.WRITE_COLUMNS, rows)
+        rows = [(pattern.id, row) for pattern in patterns for row in self._operation_rows(pattern)]
+        yield self._table(name, WRITES, rows)
 
-    def _mapped(self, pattern: Pattern) -> Iterator[Cells]:
+    def _operation_rows(self, pattern: Pattern) -> Iterator[Cells]:
         operation = self.design.operation(pattern.id)
         if operation is not None:
-            rows_of = read_rows_of if pattern in self.workload.reads else write_rows_of
-            yield from rows_of(pattern, operation)
+            yield from rows_of(pattern, operation, self.design.partition_key)
+
+    def _requests(self) -> Iterator[str]:
+        for pattern in self.workload.patterns:
+            operation = self.design.operation(pattern.id)
+            if operation is None or not operation.served or not operation.requests:
+                continue
+            title = write_title(pattern.id)
+            yield f"### {title}"
+            yield self._unplaced_texts.pop(f"{headings.REQUESTS}/{title}", "")
+            with suppress(KeyValueError, TemplateError):  # the reader reports that; here the requests are omitted
+                yield f"```\n{requests_text(literal_requests(operation, self.workload, self.design))}\n```"
+                if repeated_texts := repeated_requests(operation, self.workload, self.design):
+                    yield f"{headings.REPEATED}\n\n```\n{requests_text(repeated_texts)}\n```"
 
     def _validation(self) -> Iterator[str]:
-        rows = [
-            (v.check, {"Check": write_prose(v.check), "Result": write_prose(v.result), "Detail": write_prose(v.detail)})
-            for v in self.kept.validation
-        ]
-        yield self._table(headings.VALIDATION, headings.VALIDATION_COLUMNS, rows) if rows else headings.NOT_CHECKED
+        yield self._table_of(headings.VALIDATION, VALIDATION, self.kept.validation) or headings.NOT_CHECKED
 
-    def _table(self, place: str, columns: Sequence[str], rows: Sequence[tuple[str, Cells]]) -> str:
-        """A table with the authors' additional columns."""
-        if not rows:
-            return ""
-        own = [self.kept.cells.get(f"{place}/{name}", {}) for name, _ in rows]
-        header = [*columns, *dict.fromkeys(title for cells in own for title in cells)]
-        used = [c for c in header if c not in _OPTIONAL or any(row.get(c, "-") not in {"", "-"} for _, row in rows)]
-        cells = [
-            [escape_cell({**row, **extra}.get(c, "" if c in extra else "-")) for c in used]
-            for (_, row), extra in zip(rows, own, strict=True)
-        ]
-        return _aligned([escape_cell(c) for c in used], cells)
+    def _table_of(
+        self,
+        place: str,
+        kind: TableKind,
+        items: Iterable[object],
+        generate: Callable[[Any], Cells] = lambda item: {},
+    ) -> str:
+        """A table of parts of the design. `generate` gives the cells that no reader reads."""
+        rows = []
+        for item in items:
+            texts = {column.name: column.text_of(item) for column in kind.columns if column.fields}
+            rows.append((kind.row_name(item), {**texts, **generate(item)}))
+        return self._table(place, kind, rows)
+
+    def _table(self, place: str, kind: TableKind, rows: Iterable[tuple[str, Cells]]) -> str:
+        """A table of named rows with the authors' additional columns."""
+        texts = []
+        for name, cells in rows:
+            known_cells = {column.name: cells.get(column.name, "-") for column in kind.columns}
+            texts.append(known_cells | self.kept.cells.get(f"{place}/{name}", {}))
+        return write_table(kind.columns, texts, missing="-", widest=_WIDEST)
 
 
 _TABLES = frozenset({headings.READS, headings.WRITES, headings.DELETES})
-_OPTIONAL = frozenset({"Only When", "Remarks", "Over", "Detail", "Purpose", "Serves", "Action", "Kind"})
-"""Columns that are omitted if they are empty."""
 
 
 def item_title(item: Item) -> str:
@@ -423,40 +442,35 @@ def _title(workload: Workload) -> str:
     return f"{write_heading(title)}: {headings.TITLE}" if title else headings.TITLE.capitalize()
 
 
-def _counted(count: int, word: str) -> str:
+def _count_text(count: int, word: str) -> str:
     """
-    >>> _counted(2, "index"), _counted(1, "copy"), _counted(3, "copy")
+    >>> _count_text(2, "index"), _count_text(1, "copy"), _count_text(3, "copy")
     ('2 indexes', '1 copy', '3 copies')
     """
     plurals = {"index": "indexes", "copy": "copies"}
     return f"{count} {word if count == 1 else plurals.get(word, word + 's')}"
 
 
-def _facet(facet: Facet) -> Mapping[str, str]:
-    return {
-        "Table or Index": facet.slot if facet.slot == TABLE else write_code(facet.slot),
-        "Partition Key": write_templates(facet.pk),
-        "Sort Key": write_templates(facet.sk),
-        "Only When": write_when(facet.when),
-    }
+def _key_texts(templates: Sequence[Template]) -> dict[str, str]:
+    """The cells of a key."""
+    pk, *sk = (template.text for template in templates)
+    return {"Partition Key": _write_template(pk), "Sort Key": _write_template("".join(sk))}
+
+
+def _write_template(text: str) -> str:
+    return write_code(text) if text else "-"
 
 
 def _decision(choice: Choice) -> str:
     """A decision, `- **Order**: lives under its user.`, with its alternatives below."""
-    bold = choice.about and not set(choice.about) & set("*`\\_[]<>\n") and choice.about == choice.about.strip(" :")
-    about = f"**{choice.about}**" if bold and write_code(choice.about)[1] != '"' else write_code(choice.about)
+    is_bold = choice.about and not set(choice.about) & set("*`\\_[]<>\n") and choice.about == choice.about.strip(" :")
+    about = f"**{choice.about}**" if is_bold and write_code(choice.about)[1] != '"' else write_code(choice.about)
     text = write_prose(choice.text) if choice.text else write_code("")
-    instead = [f"  - Instead: {write_prose(one) if one else write_code('')}" for one in choice.alternatives]
-    return "\n".join([f"- {about}: {text}", *instead])
-
-
-def _aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    widths = [
-        max(3, *(min(len(row[at]), _WIDEST) for row in (header, *rows)))  # `---` needs three
-        for at in range(len(header))
+    alternatives = [
+        f"  - Instead: {write_prose(alternative) if alternative else write_code('')}"
+        for alternative in choice.alternatives
     ]
-    lines = [header, ["-" * width for width in widths], *rows]
-    return "\n".join(write_row(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in lines)
+    return "\n".join([f"- {about}: {text}", *alternatives])
 
 
 def _has_surrogates(sample: Mapping[str, object]) -> bool:

@@ -1,12 +1,11 @@
 """Explains a design, for each entity, index, copy, pattern and partition, as text and as data."""
 
-from prejoin.design.explain.alternatives import add_alternatives, without
+from prejoin.design.explain.alternatives import add_alternatives
 from prejoin.design.explain.explanation import annotate, choices, explain, explain_design
-from prejoin.design.explain.model import Alternative, Explanation
+from prejoin.design.explain.model import Explanation
 from prejoin.design.explain.text import UnknownTopicError, as_markdown, as_text, topics, why
 
 __all__ = [
-    "Alternative",
     "Explanation",
     "UnknownTopicError",
     "add_alternatives",
@@ -18,5 +17,4 @@ __all__ = [
     "explain_design",
     "topics",
     "why",
-    "without",
 ]

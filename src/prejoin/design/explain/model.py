@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from prejoin.design.model import Units
+from prejoin.design.whatif.alternative import Alternative
 from prejoin.workload.model import Model, Verb
 
 
@@ -49,6 +50,8 @@ class AboutKey(Model, frozen=True):
     """The fraction of items that have it; less than one for a sparse key."""
     sparse: str = ""
     """The condition of a sparse key, in words."""
+    tested: tuple[str, ...] = ()
+    """The attributes that the condition of a sparse key tests."""
     text: tuple[str, ...] = ()
 
 
@@ -64,21 +67,6 @@ class WriteExplanation(Model, frozen=True):
     alone: float
     """The units of the item alone."""
     text: str = ""
-
-
-class Alternative(Model, frozen=True):
-    """An alternative and its differences; negative numbers mean fewer or cheaper."""
-
-    text: str
-    structures: int = 0
-    dollars: float = 0.0
-    """Dollars a month."""
-    unserved: tuple[str, ...] = ()
-    """Patterns that it would not serve."""
-    take: tuple[str, ...] = ()
-    """The decisions or lines of the document that take it."""
-    changes_document: bool = False
-    """Whether `take` are changed lines of the document, and not decisions."""
 
 
 class AboutEntity(Model, frozen=True):

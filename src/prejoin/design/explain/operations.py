@@ -2,85 +2,98 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator
-from typing import assert_never
+from collections.abc import Iterator
+from typing import TypeGuard, assert_never
 
-from prejoin.design.explain.phrases import count, listed
+from prejoin.constructs.registry import construct_named
 from prejoin.design.model import (
     TABLE,
     Call,
-    Design,
     Did,
     ItemAction,
-    ItemCondition,
     ItemName,
     Operation,
     Request,
-    SortCondition,
 )
-from prejoin.workload.model import Op
+from prejoin.design.operation_text import condition_words, filter_words
+from prejoin.design.phrases import listed
+from prejoin.keys.planner.placeholders import ABOVE, BELOW, SortCondition
+from prejoin.workload.model import Absence, AnyOf, Test
 
-_WRITES = frozenset({Call.PUT, Call.UPDATE, Call.DELETE, Call.BATCH_WRITE, Call.TRANSACT_WRITE})
 
-
-def operation_words(operation: Operation, design: Design, inputs: Collection[str] = ()) -> Iterator[str]:
-    """One sentence for each request, and notes on it. `inputs` are those of the pattern, if it is a write."""
+def operation_words(operation: Operation) -> Iterator[str]:
+    """One sentence for each request, and notes on it."""
     if operation.requires:
-        yield f"Requires {listed(operation.requires)}."
-    for at, request in enumerate(operation.requests):
+        yield f"Requires {listed(map(condition_words, operation.requires))}."
+    for position, request in enumerate(operation.requests):
         if request.counter:
-            yield _sum(request)
+            yield _sum_sentence(request, request.counter)
             continue
-        lead = "" if at == 0 else "Then a second request: " if at == 1 else "Then another request: "
-        if at and request.each and request.call is Call.QUERY:
+        lead = "" if position == 0 else "Then a second request: " if position == 1 else "Then another request: "
+        if position and request.each and request.call is Call.QUERY:
             lead = f"Then for each `{request.each}`: "
-        if request.call in _WRITES:
-            yield lead + _write(request, design.partition_key, inputs)
+        if request.actions:
+            yield lead + _write_sentence(request)
         else:
-            yield lead + _read(request, later=at > 0)
+            yield lead + _read_sentence(request, is_later=position > 0)
             if request.filters:
-                kept = listed(request.filters)
-                others = ", and those of entities without a filter" if len(request.entities) > 1 else ""
-                yield f"A filter keeps the items where {kept}{others}; the others are read and billed, too."
+                yield _filter_sentence(request)
 
 
-def _read(request: Request, later: bool) -> str:
-    where = "the table" if request.slot == TABLE else request.slot
-    what = listed(request.entities)
-    condition = request.sort_condition
+def _read_sentence(request: Request, is_later: bool) -> str:
+    place = "the table" if request.slot == TABLE else request.slot
+    entities = listed(request.entities)
+    condition = request.sk
     if not request.pk:
-        return f"{request.call} of {what}, by the ids from the first request."
+        return f"{request.call} of {entities}, by the ids from the first request."
     if request.call in (Call.GET, Call.BATCH_GET):
         sk = f" / `{condition.low}`" if condition else ""
-        return f"{request.call} of {what} with the key `{request.pk}`{sk}{_how(request)}."
+        return f"{request.call} of {entities} with the key `{request.pk}`{sk}{_option_words(request)}."
     number = "One Query"
     if request.shards > 1:
         number = f"{request.shards} parallel Queries, one for each shard,"
-    if request.each and not later:
+    if request.each and not is_later:
         number = f"One Query for each `{request.each}`"
     if request.bucket:
         number = f"A Query for each {request.bucket}" + (" and shard" if request.shards > 1 else "")
-    sk = f", sort key {_condition(condition)}" if condition else ""
-    return f"{number} on {where}: {what} in partition `{request.pk}`{sk}{_how(request)}."
+    sk = f", sort key {_sort_condition_words(condition)}" if condition else ""
+    return f"{number} on {place}: {entities} in partition `{request.pk}`{sk}{_option_words(request)}."
 
 
-def _sum(request: Request) -> str:
-    target = ItemName.parse(request.counter)
+def _filter_sentence(request: Request) -> str:
+    """The filter of a query; for reads by a key, which have none, the comparison after the item was read."""
+    conditions = listed(map(filter_words, request.filters))
+    if request.call is not Call.QUERY:
+        return f"An item is returned only if {conditions}; this is compared after it was read and billed."
+    remainder = ", and those of entities without a filter" if len(request.entities) > 1 else ""
+    return f"A filter keeps the items where {conditions}{remainder}; the others are read and billed, too."
+
+
+def _sum_sentence(request: Request, counter: ItemName) -> str:
     return (
-        f"Then a BatchGetItem of {request.shards} shards for each {target.entity}, to sum {listed(target.counter)}: "
-        f"`{request.pk}`{_how(request)}."
+        f"Then a BatchGetItem of {request.shards} shards for each {counter.entity}, to sum {listed(counter.counter)}: "
+        f"`{request.pk}`{_option_words(request)}."
     )
 
 
-def _condition(condition: SortCondition) -> str:
+def _sort_condition_words(condition: SortCondition) -> str:
+    texts = [f"= `{value}`" for value in condition.head]
     if condition.op == "between":
-        low, high = condition.low, condition.high
-        return f"between `{low}` and `{high}`" if high else f"between two values of `{low}`"
-    return f"{condition.op.replace('_', ' ')} `{condition.low}`"
+        texts.append(f"between {_range_end_words(condition.low)} and {_range_end_words(condition.high)}")
+    elif condition.op:
+        texts.append(f"{condition.op.replace('_', ' ')} {_range_end_words(condition.low)}")
+    return ", ".join(texts)
 
 
-def _how(request: Request) -> str:
+def _range_end_words(text: str) -> str:
+    """One end of a range; words before the key stay outside of the code."""
+    for words in (ABOVE, BELOW):
+        if text.startswith(words):
+            return f"{words}`{text.removeprefix(words)}`"
+    return f"`{text}`"
+
+
+def _option_words(request: Request) -> str:
     parts = [
         "in descending order" if request.reverse else "",
         f"{request.limit} a page" if request.limit else "",
@@ -91,30 +104,31 @@ def _how(request: Request) -> str:
     return "".join(f", {part}" for part in parts if part)
 
 
-def _write(request: Request, key: str, inputs: Collection[str]) -> str:
-    done = "; ".join(_action(action, key, inputs) for action in request.actions)
+def _write_sentence(request: Request) -> str:
+    actions = "; ".join(_action_words(action) for action in request.actions)
     if request.call in (Call.PUT, Call.UPDATE, Call.DELETE) and any(action.many for action in request.actions):
-        return f"One {request.call} for each item: {done}."
+        return f"One {request.call} for each item: {actions}."
     if request.call is Call.TRANSACT_WRITE:
-        return f"One TransactWriteItems: {done}."
+        return f"One TransactWriteItems: {actions}."
     if request.call is Call.BATCH_WRITE:
-        return f"BatchWriteItem, 25 at a time: {done}."
-    return f"One {request.call}: {done}."
+        return f"BatchWriteItem, 25 at a time: {actions}."
+    return f"One {request.call}: {actions}."
 
 
-def _action(action: ItemAction, key: str, inputs: Collection[str]) -> str:
-    what = ("each " if action.many else "") + _named(action)
-    if action.target.guard and action.action is Did.PUT and not action.conditions:
-        return f"renews {what}, which expires with the item"
-    words = [_plain(text, one, key, inputs) for text, one in zip(action.conditions, action.tests, strict=True)]
+def _action_words(action: ItemAction) -> str:
+    item = ("each " if action.many else "") + _item_words(action)
+    if action.item.guard and action.action is Did.PUT and not action.conditions:
+        return f"renews {item}, which expires with the item"
+    creates = [test for test in action.conditions if _is_met_by_absence(test)]
+    words = [condition_words(test.parts[1] if _is_met_by_absence(test) else test) for test in action.conditions]
     conditions = f" if {listed(words)}" if words else ""
     if action.compared:
-        conditions += f" (the new one has to have {listed(action.compared)})"
-    if action.action is Did.UPDATE and action.item == action.target.entity and not action.conditions:
-        return f"updates {what}, or creates it"
-    if any(test.or_absent for test in action.tests):
-        return f"updates {what}{conditions}, or creates it if it does not exist"
-    return f"{_verb_of(action.action)} {what}{conditions}"
+        conditions += f" (the new one has to have {listed(map(condition_words, action.compared))})"
+    if action.action is Did.UPDATE and action.item.is_own and not action.conditions:
+        return f"updates {item}, or creates it"
+    if creates:
+        return f"updates {item}{conditions}, or creates it if it does not exist"
+    return f"{_verb_of(action.action)} {item}{conditions}"
 
 
 def _verb_of(effect: Did) -> str:
@@ -131,58 +145,18 @@ def _verb_of(effect: Did) -> str:
             assert_never(effect)
 
 
-def _plain(text: str, condition: ItemCondition, key: str, inputs: Collection[str]) -> str:
-    """A condition in words. The existence of the key attribute is that of the item; an input has braces."""
-    own = condition.attribute == key
-    match condition.op:
-        case Op.NOT_EXISTS:
-            return "it does not exist" if own else f"it has no {condition.attribute}"
-        case Op.EXISTS:
-            return "it exists" if own else f"it has {condition.attribute}"
-        case "":
-            return _plain_parts(text, key)
-        case _ if condition.value in inputs:
-            return f"{condition.attribute} {condition.op} {{{condition.value}}}"
-        case _:
-            return text.partition(" or ")[2] if condition.or_absent else text
+def _is_met_by_absence(test: Test) -> TypeGuard[AnyOf]:
+    """Whether a condition is one of an upsert: the item does not exist, or it is as the second part says."""
+    return isinstance(test, AnyOf) and test.parts[0] == Absence()
 
 
-def _plain_parts(text: str, key: str) -> str:
-    """A condition with parts in words."""
-
-    def presence(match: re.Match[str]) -> str:
-        is_absent, name = bool(match[1]), match[2]
-        if name == key:
-            return "it does not exist" if is_absent else "it exists"
-        return f"it has no {name}" if is_absent else f"it has {name}"
-
-    return re.sub(r"attribute_(not_)?exists\(([^()]+)\)", presence, text)
-
-
-def _named(action: ItemAction) -> str:
-    name = action.target
+def _item_words(action: ItemAction) -> str:
+    name = action.item
     if name.copy:
         return f"the copy {name.copy} of {name.entity}"
-    if name.history:
-        which = "the oldest version" if action.action is Did.DELETE else "the replaced version"
-        return f"{which} of {name.entity}"
+    if name.construct:
+        return f"{construct_named(name.construct).effect_words(action.action)} of {name.entity}"
     if name.counter:
-        every = "all shards" if action.action is Did.DELETE else "one of the shards"
-        return f"{every} of {name.entity}'s {listed(name.counter)}"
+        shards = "all shards" if action.action is Did.DELETE else "one of the shards"
+        return f"{shards} of {name.entity}'s {listed(name.counter)}"
     return f"the guard of {name.entity}'s {listed(name.guard)}" if name.guard else name.entity
-
-
-def shape(operation: Operation) -> str:
-    """The requests in a few words: `Query gsi1`, `TransactWriteItems of 4`."""
-    found = []
-    for request in operation.requests:
-        if request.call in _WRITES:
-            many = any(action.many for action in request.actions)
-            several = len(request.actions) > 1 or many
-            found.append(
-                f"{request.call} of {len(request.actions)}{' or more' if many else ''}" if several else request.call
-            )
-        else:
-            times = f"{count(request.shards, 'shard')} of " if request.shards > 1 else ""
-            found.append(f"{request.call} {times}{request.slot}" + (f" by {request.bucket}" if request.bucket else ""))
-    return ", then ".join(found)

@@ -1,5 +1,13 @@
 """Orders in which given sets are contiguous: the consecutive-ones problem (Booth and Lueker, 1976).
 
+One Query reads a range of a partition, so the types that it reads must be neighbours in sort order. For the types
+A, B, C and D, and reads of {A, C} and {B, C}, an order is A, C, B, D. With a read of {C, D} there is none: C has only
+two neighbours.
+
+    order   A C B D
+    {A, C}  1 1 0 0     the ones of each row are consecutive
+    {B, C}  0 1 1 0
+
 The sets are few and small, so a bounded depth-first search is enough.
 """
 
@@ -14,16 +22,16 @@ MOST_STEPS = 20_000
 Unit = TypeVar("Unit", bound=Hashable)
 
 
-def is_contiguous(order: Sequence[Unit], wanted: frozenset[Unit]) -> bool:
+def is_contiguous(order: Sequence[Unit], group: frozenset[Unit]) -> bool:
     """Whether the units of a set are neighbours in an order."""
-    places = [at for at, label in enumerate(order) if label in wanted]
-    return not places or places[-1] - places[0] == len(places) - 1
+    positions = [position for position, unit in enumerate(order) if unit in group]
+    return not positions or positions[-1] - positions[0] == len(positions) - 1
 
 
-def ends(order: Sequence[Unit], wanted: frozenset[Unit]) -> tuple[Unit, Unit]:
+def ends(order: Sequence[Unit], group: frozenset[Unit]) -> tuple[Unit, Unit]:
     """The first and the last unit of a set in an order."""
-    found = [unit for unit in order if unit in wanted]
-    return found[0], found[-1]
+    members = [unit for unit in order if unit in group]
+    return members[0], members[-1]
 
 
 def side_by_side(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[Unit]:
@@ -41,29 +49,40 @@ def contiguous_order(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> 
     >>> contiguous_order("abcd", [frozenset("ab"), frozenset("ac"), frozenset("ad")])
     """
     steps = 0
-    wanted = [one for one in dict.fromkeys(sets) if 1 < len(one) < len(usual)]
+    # A set of one unit, or of all, is contiguous in every order.
+    groups = [group for group in dict.fromkeys(sets) if 1 < len(group) < len(usual)]
 
-    def extended(order: list[Unit]) -> list[Unit] | None:
+    def extend(order: list[Unit]) -> list[Unit] | None:
+        """The first order of all units that begins so and has each set in one piece."""
         nonlocal steps
         steps += 1
-        if len(order) == len(usual) or steps > MOST_STEPS:
-            return order if len(order) == len(usual) else None
-        begun = [one for one in wanted if one & set(order) and not one <= set(order)]
+        if len(order) == len(usual):
+            return order
+        if steps > MOST_STEPS:
+            return None
+        # A set that has begun has to end before another unit comes.
+        open_groups = [group for group in groups if group & set(order) and not group <= set(order)]
         for unit in usual:
-            if unit not in order and all(unit in one for one in begun):
-                found = extended([*order, unit])
-                if found is not None:
-                    return found
+            if unit not in order and all(unit in group for group in open_groups):
+                result = extend([*order, unit])
+                if result is not None:
+                    return result
         return None
 
-    return extended([])
+    return extend([])
 
 
 def excluding_sets(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> list[frozenset[Unit]]:
-    """A minimal subset of sets that cannot all be contiguous."""
-    left = list(dict.fromkeys(sets))
-    for one in list(left):
-        rest = [other for other in left if other != one]
-        if contiguous_order(usual, rest) is None:
-            left = rest
-    return left
+    """A minimal subset of sets that cannot all be contiguous.
+
+    >>> pairs = [frozenset("ab"), frozenset("ac"), frozenset("ad"), frozenset("bc")]
+    >>> ["".join(sorted(group)) for group in excluding_sets("abcd", pairs)]
+    ['ab', 'ac', 'bc']
+    """
+    minimal = list(dict.fromkeys(sets))
+    # Leave out each set that is not needed for the contradiction.
+    for group in list(minimal):
+        other_sets = [other for other in minimal if other != group]
+        if contiguous_order(usual, other_sets) is None:
+            minimal = other_sets
+    return minimal

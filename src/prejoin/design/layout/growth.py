@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from prejoin.design.cost.assumptions import GUARD, count_of
+from prejoin.design.cost.assumptions import count_of
 from prejoin.design.cost.estimates import Estimates, share_in
 from prejoin.design.counters import keeps_counters
 from prejoin.design.mapping.facets import usable_facets
@@ -56,8 +56,8 @@ class Growth(Model, frozen=True):
     """Entities with another type or other keys than before."""
 
     def __bool__(self) -> bool:
-        added = (self.indexes, self.entities, self.keys, self.copies, self.guards, self.counters, self.stores)
-        return any(added) or bool(self.moved)
+        additions = (self.indexes, self.entities, self.keys, self.copies, self.guards, self.counters, self.stores)
+        return any(additions) or bool(self.moved)
 
 
 def keeps(before: Design, after: Design) -> bool:
@@ -71,82 +71,119 @@ def keeps(before: Design, after: Design) -> bool:
     """
     if _settings(before) != _settings(after) or before.ttl_attribute not in ("", after.ttl_attribute):
         return False
-    there = {item.entity for item in after.items}
+    entities = {item.entity for item in after.items}
     for item in before.items:
-        now = after.item(item.entity, item.copy)
-        if item.entity not in there:
-            continue
-        if now is None or now.tag != item.tag:
+        if item.entity in entities and not _keeps_item(item, before, after):
             return False
-        for facet in item.facets:
-            if now.facet(facet.slot) != facet or not _same_place(before.slot(facet.slot), after.slot(facet.slot)):
-                return False
-    if not keeps_counters([one for one in before.counters if one.entity in there], after):
+    counters = [counter for counter in before.counters if counter.entity in entities]
+    stores = [store for store in before.stores if store.entity in entities]
+    guards = [guard for guard in before.guards if guard.entity in entities]
+    return (
+        keeps_counters(counters, after)
+        and all(store in after.stores for store in stores)
+        and all(guard in after.guards for guard in guards)
+    )
+
+
+def _keeps_item(item: Item, before: Design, after: Design) -> bool:
+    """Whether an item has the same type and keys in a later design."""
+    later = after.item(item.entity, item.copy)
+    if later is None or later.tag != item.tag:
         return False
-    if not all(one in after.stores for one in before.stores if one.entity in there):
-        return False
-    return all(guard in after.guards for guard in before.guards if guard.entity in there)
+    for facet in item.facets:
+        if later.facet(facet.slot) != facet:
+            return False
+        if not _is_same_slot(before.slot(facet.slot), after.slot(facet.slot)):
+            return False
+    return True
 
 
 def _settings(design: Design) -> object:
     return design.table, design.type_attribute, design.separator, design.raw_keys, design.billing
 
 
-def _same_place(one: Slot | None, other: Slot | None) -> bool:
+def _is_same_slot(slot: Slot | None, other: Slot | None) -> bool:
     """Whether an index is unchanged: DynamoDB changes neither its keys nor its projection."""
-    return one is not None and other is not None and replace(one, purpose="") == replace(other, purpose="")
+    return slot is not None and other is not None and replace(slot, purpose="") == replace(other, purpose="")
 
 
 def growth(before: Design, after: Design, workload: Workload) -> Growth:
     """The changes to a table of one design that make it a table of the other."""
-    old = {slot.name for slot in before.slots}
-    there = {item.entity for item in before.items}
-    keys, copies, why = [], [], dict[str, list[str]]()
+    new_keys: list[NewKey] = []
+    copies: list[Item] = []
+    reasons = _Reasons(before, workload)
     for item in after.items:
         earlier = before.item(item.entity, item.copy)
-        if earlier is None:
-            if item.copy:
-                copies.append(item)
-                if item.entity in there:
-                    of = _having(before, workload, item.entity, item.facets[0])
-                    why.setdefault(item.entity, []).append(f"the copy {item.copy} of each{of}")
-            continue
-        for facet in item.facets:
-            if earlier.facet(facet.slot) is None:
-                slot = after.slot(facet.slot)
-                names = tuple(one.name for one in (*slot.pk, *slot.sk)) if slot else ()
-                keys.append(NewKey(item.entity, facet.slot, names, facet, item.copy))
-                of = "each copy " + item.copy if item.copy else "each"
-                of += _having(before, workload, item.entity, facet)
-                why.setdefault(item.entity, []).append(f"{' and '.join(names)} in {of}")
+        if earlier is not None:
+            for key in _new_keys(item, earlier, after):
+                new_keys.append(key)
+                reasons.add_key(key)
+        elif item.copy:
+            copies.append(item)
+            reasons.add_copy(item)
     guards = tuple(guard for guard in after.guards if guard not in before.guards)
     for guard in guards:
-        if guard.entity in there:
-            what = " and ".join(guard.attributes)
-            has = _having(
-                before, workload, guard.entity, Facet(TABLE, tuple(f"{{{name}}}" for name in guard.attributes))
-            )
-            why.setdefault(guard.entity, []).append(f"the item that makes its {what} unique, of each{has}")
+        reasons.add_guard(guard)
+    backfills: list[Backfill] = []
+    for entity in workload.entities:
+        if entity.name in reasons.by_entity:
+            price = _backfill_dollars(workload, after, entity, new_keys, copies, guards)
+            texts = tuple(reasons.by_entity[entity.name])
+            backfills.append(Backfill(entity.name, count_of(workload, entity), texts, price))
     return Growth(
-        tuple(slot for slot in after.slots if slot.name not in old and slot.name != TABLE),
-        tuple(dict.fromkeys(item.entity for item in after.items if item.entity not in there)),
-        tuple(keys),
-        tuple(copies),
-        guards,
-        tuple(counter for counter in after.counters if counter not in before.counters),
-        tuple(
-            Backfill(
-                entity.name,
-                count_of(workload, entity),
-                tuple(why[entity.name]),
-                _backfill_dollars(workload, after, entity, keys, copies, guards),
-            )
-            for entity in workload.entities
-            if entity.name in why
-        ),
-        tuple(one for one in after.stores if one not in before.stores),
-        tuple(dict.fromkeys(item.entity for item in before.items if _is_moved(item, after))),
+        indexes=_new_indexes(before, after),
+        entities=tuple(dict.fromkeys(item.entity for item in after.items if item.entity not in reasons.old_entities)),
+        keys=tuple(new_keys),
+        copies=tuple(copies),
+        guards=guards,
+        counters=tuple(counter for counter in after.counters if counter not in before.counters),
+        backfills=tuple(backfills),
+        stores=tuple(store for store in after.stores if store not in before.stores),
+        moved=tuple(dict.fromkeys(item.entity for item in before.items if _is_moved(item, after))),
     )
+
+
+def _new_indexes(before: Design, after: Design) -> tuple[Slot, ...]:
+    old_names = {TABLE, *(slot.name for slot in before.slots)}
+    return tuple(slot for slot in after.slots if slot.name not in old_names)
+
+
+def _new_keys(item: Item, earlier: Item, after: Design) -> Iterator[NewKey]:
+    """The keys of an item in indexes that it was not in."""
+    for facet in item.facets:
+        if earlier.facet(facet.slot) is None:
+            slot = after.slot(facet.slot)
+            names = tuple(attribute.name for attribute in (*slot.pk, *slot.sk)) if slot else ()
+            yield NewKey(item.entity, facet.slot, names, facet, item.copy)
+
+
+class _Reasons:
+    """Why existing items have to be written again, or need further items, in words."""
+
+    def __init__(self, before: Design, workload: Workload) -> None:
+        self.by_entity: dict[str, list[str]] = {}
+        self._before = before
+        self._workload = workload
+        self.old_entities = {item.entity for item in before.items}
+
+    def add_key(self, key: NewKey) -> None:
+        items = f"each copy {key.copy}" if key.copy else "each"
+        items += _having(self._before, self._workload, key.entity, key.facet)
+        self._add(key.entity, f"{' and '.join(key.attributes)} in {items}")
+
+    def add_copy(self, copy: Item) -> None:
+        items = _having(self._before, self._workload, copy.entity, copy.facets[0])
+        self._add(copy.entity, f"the copy {copy.copy} of each{items}")
+
+    def add_guard(self, guard: Guard) -> None:
+        value = " and ".join(guard.attributes)
+        facet = Facet(TABLE, tuple(f"{{{name}}}" for name in guard.attributes))
+        items = _having(self._before, self._workload, guard.entity, facet)
+        self._add(guard.entity, f"the item that makes its {value} unique, of each{items}")
+
+    def _add(self, entity: str, text: str) -> None:
+        if entity in self.old_entities:  # a new entity has no items yet
+            self.by_entity.setdefault(entity, []).append(text)
 
 
 def _backfill_dollars(
@@ -166,30 +203,32 @@ def _backfill_dollars(
         """The write units of one item or index entry, by the part of the items that have one."""
         facet = facets.get((entity.name, copy, slot))
         share = share_in(workload, entity, facet) if facet else 1.0
-        return share * write_units(figures.size(str(ItemName(entity.name, copy)), slot))
+        return share * write_units(figures.size(ItemName(entity.name, copy), slot))
 
     writes = 0.0
-    changed = {key.copy for key in keys if key.entity == entity.name}
-    for copy in changed:
+    own_keys = [key for key in keys if key.entity == entity.name]
+    # An item with several new keys is written once.
+    for copy in {key.copy for key in own_keys}:
         writes += entry(copy, TABLE)
-    for key in keys:
-        if key.entity == entity.name:
-            writes += entry(key.copy, key.slot)
+    for key in own_keys:
+        writes += entry(key.copy, key.slot)
     for item in copies:
         if item.entity == entity.name:
             writes += sum(entry(item.copy, facet.slot) for facet in item.facets)
-    writes += sum(write_units(GUARD) for guard in guards if guard.entity == entity.name)
-    reads = read_units(number * figures.size(entity.name))
+    writes += sum(write_units(figures.size(guard.item_name)) for guard in guards if guard.entity == entity.name)
+    reads = read_units(number * figures.size(ItemName(entity.name)))
     return round(float(dollars(reads=reads, writes=number * writes)), 6)
 
 
 def _is_moved(item: Item, after: Design) -> bool:
     """Whether an item of a design has another type, or another key in a slot, in a later one."""
-    now = after.item(item.entity, item.copy)
-    if now is None:
+    later = after.item(item.entity, item.copy)
+    if later is None:
         return False  # it is not read any more
-    kept = [(facet, now.facet(facet.slot)) for facet in item.facets]
-    return now.tag != item.tag or any(facet != other for facet, other in kept if other is not None)
+    if later.tag != item.tag:
+        return True
+    facets = [(facet, later.facet(facet.slot)) for facet in item.facets]
+    return any(facet != other for facet, other in facets if other is not None)
 
 
 def _having(before: Design, workload: Workload, entity: str, facet: Facet) -> str:
@@ -197,22 +236,48 @@ def _having(before: Design, workload: Workload, entity: str, facet: Facet) -> st
 
     Every item has the attributes of its old keys. For others the old design does not say so: they may be new.
     """
-    known = workload.entity(entity)
-    old = [f for item in before.items if item.entity == entity for f in item.facets if f.slot == TABLE or not f.when]
-    there = {
-        name
-        for one in old
-        for text in (*one.pk, *one.sk)
-        for name in fields_of(text)
-        if one.slot == TABLE or not ((a := known and known.attribute(name)) and a.optional)
-    }
-    said = [f"whose {w.attribute} is {' or '.join(w.values)}" for w in facet.when if w.values]
-    made = [n for t in (*facet.pk, *facet.sk) for n in fields_of(t) if f"{{{n}?" not in t]
-    said += [f"without {w.attribute}" for w in facet.when if w.absent]
-    needed = dict.fromkeys([*made, *(w.attribute for w in facet.when if not w.values and not w.absent)])
-    lacking = [name for name in needed if name not in there]
-    said += [f"that has {' and '.join(lacking)}"] if lacking else []
-    return f" {' and '.join(said)}" if said else ""
+    conditions = [f"whose {w.attribute} is {' or '.join(w.values)}" for w in facet.when if w.values]
+    conditions += [f"without {w.attribute}" for w in facet.when if w.absent]
+    present = _present_attributes(before, workload, entity)
+    lacking = [name for name in _required_attributes(facet) if name not in present]
+    if lacking:
+        conditions.append(f"that has {' and '.join(lacking)}")
+    return f" {' and '.join(conditions)}" if conditions else ""
+
+
+def _present_attributes(before: Design, workload: Workload, name: str) -> set[str]:
+    """The attributes that every existing item of an entity has, as far as its old keys say so."""
+    entity = workload.entity(name)
+    present: set[str] = set()
+    for item in before.items:
+        if item.entity != name:
+            continue
+        for facet in item.facets:
+            # All items are in the table. In an index without a condition, those without an optional attribute lack.
+            if facet.slot == TABLE:
+                present |= _names_in(facet)
+            elif not facet.when:
+                present |= {field for field in _names_in(facet) if not _is_optional(entity, field)}
+    return present
+
+
+def _is_optional(entity: Entity | None, name: str) -> bool:
+    attribute = entity.attribute(name) if entity else None
+    return attribute is not None and attribute.optional
+
+
+def _names_in(facet: Facet) -> set[str]:
+    """The attributes in the keys of a facet."""
+    return {name for text in (*facet.pk, *facet.sk) for name in fields_of(text)}
+
+
+def _required_attributes(facet: Facet) -> list[str]:
+    """The attributes without which an item has no key: those of `{name}`, but not of `{name?}`."""
+    names: dict[str, None] = {}
+    for text in (*facet.pk, *facet.sk):
+        names |= dict.fromkeys(name for name in fields_of(text) if f"{{{name}?" not in text)
+    names |= dict.fromkeys(when.attribute for when in facet.when if not when.values and not when.absent)
+    return list(names)
 
 
 class NewAttribute(msgspec.Struct, frozen=True):
@@ -250,16 +315,17 @@ def new_attributes_of(before: Design, workload: Workload, after: Design | None =
         entity = workload.entity(item.entity)
         if entity is None or item.copy or not item.known:
             continue
-        own = [i for i in (after or before).items if i.entity == item.entity]
+        own = [other for other in (after or before).items if other.entity == item.entity]
         for attribute in entity.attributes:
             if attribute.name in item.known or attribute.id:
                 continue
-            keyed = dict.fromkeys(
-                facet.slot
-                for one in own
-                for facet in one.facets
-                if attribute.name in {n for text in (*facet.pk, *facet.sk) for n in fields_of(text)}
-                or attribute.name in {when.attribute for when in facet.when}
-                if facet.slot != TABLE
-            )
-            yield NewAttribute(entity.name, attribute, tuple(keyed))
+            slots: dict[str, None] = {}
+            for facet in (facet for other in own for facet in other.facets):
+                if facet.slot != TABLE and _depends_on(facet, attribute.name):
+                    slots[facet.slot] = None
+            yield NewAttribute(entity.name, attribute, tuple(slots))
+
+
+def _depends_on(facet: Facet, name: str) -> bool:
+    """Whether an attribute is in the keys of a facet, or decides whether an item is in it."""
+    return name in _names_in(facet) or any(when.attribute == name for when in facet.when)

@@ -11,7 +11,7 @@ if one entity is in it, or several with the same attributes that are always read
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import takewhile
 
 from msgspec.structs import replace
@@ -29,37 +29,45 @@ from prejoin.workload.model import Entity, IndexKeyForm, IndexKeys, Workload
 
 
 def with_index_keys(
-    design: Design, workload: Workload, fixed: Design, finished: Callable[[Design], Design] = lambda design: design
+    design: Design, workload: Workload, fixed: Design, finish: Callable[[Design], Design] = lambda design: design
 ) -> Design:
     """The mapped design with natural keys in the indexes where they are decided, or better by the objective.
 
-    Indexes of an approved design, and those with decided keys, keep their form. Designs are compared as they are when
-    `finished`. A write may have to read first because of several indexes, so the search begins with natural keys
+    Indexes of an approved design, and those with decided keys, keep their form. Designs are compared as they are after
+    `finish`. A write may have to read first because of several indexes, so the search begins with natural keys
     everywhere and takes texts back where nothing is lost.
     """
-    wanted = decided_form(workload)
-    there = {slot.name for slot in fixed.slots}
-    free = [slot.name for slot in design.indexes if slot.name not in there]
-    if wanted is IndexKeyForm.COMPOSITE:
+    form = decided_form(workload)
+    # Selected keys have texts already.
+    if form is IndexKeyForm.COMPOSITE:
         return design
-    natural, made = design, []
-    for name in free:
-        slot = natural.slot(name)
-        if slot and (found := natural_form(natural, workload, slot)):
-            natural = found
-            made.append(name)
-    if wanted or not made:
+    natural, names = _with_natural_keys(design, workload, fixed)
+    if form or not names:
         return natural
 
-    def score(one: Design) -> Objective:
-        return objective(workload, finished(one))
+    def score(other: Design) -> Objective:
+        return objective(workload, finish(other))
 
     best = score(natural)
-    for name in made:
-        texts = map_patterns(_with_slot_of(natural, design, name), workload)
-        if not _is_worth(best, now := score(texts)):
-            natural, best = texts, now
+    for name in names:
+        with_text = map_patterns(_with_slot_of(natural, design, name), workload)
+        text_score = score(with_text)
+        if not _is_worth(best, text_score):
+            natural, best = with_text, text_score
     return natural if _is_worth(best, score(design)) else design
+
+
+def _with_natural_keys(design: Design, workload: Workload, fixed_design: Design) -> tuple[Design, list[str]]:
+    """The design with natural keys in all new indexes that can have them, and the names of these indexes."""
+    fixed_names = {slot.name for slot in fixed_design.slots}
+    names: list[str] = []
+    for index in design.indexes:
+        slot = design.slot(index.name) if index.name not in fixed_names else None
+        natural = natural_form(design, workload, slot) if slot else None
+        if natural:
+            design = natural
+            names.append(index.name)
+    return design, names
 
 
 def _is_worth(natural: Objective, texts: Objective) -> bool:
@@ -69,13 +77,25 @@ def _is_worth(natural: Objective, texts: Objective) -> bool:
 
 def _with_slot_of(design: Design, other: Design, name: str) -> Design:
     """The design with an index as another design has it."""
-    slots = tuple(found if one.name == name and (found := other.slot(name)) else one for one in design.slots)
-    items = []
+    slots = [(other.slot(name) or slot) if slot.name == name else slot for slot in design.slots]
+    items: list[Item] = []
     for item in design.items:
-        there = other.item(item.entity, item.copy)
-        mine = there.facet(name) if there else None
-        items.append(replace(item, facets=tuple(mine if mine and f.slot == name else f for f in item.facets)))
-    return replace(design, slots=slots, items=tuple(items))
+        counterpart = other.item(item.entity, item.copy)
+        facet = counterpart.facet(name) if counterpart else None
+        items.append(_with_facet(item, facet) if facet else item)
+    return replace(design, slots=tuple(slots), items=tuple(items))
+
+
+def _with_facet(item: Item, facet: Facet) -> Item:
+    """The item with another key in a slot that it is in."""
+    facets = [facet if former.slot == facet.slot else former for former in item.facets]
+    return replace(item, facets=tuple(facets))
+
+
+def _with_index(design: Design, slot: Slot, pk: tuple[KeyAttribute, ...], sk: tuple[KeyAttribute, ...]) -> Design:
+    """The design with other key attributes of an index."""
+    slots = [replace(slot, pk=pk, sk=sk) if other is slot else other for other in design.slots]
+    return replace(design, slots=tuple(slots))
 
 
 def decided_form(workload: Workload) -> IndexKeyForm | None:
@@ -85,7 +105,7 @@ def decided_form(workload: Workload) -> IndexKeyForm | None:
 
 def is_natural_index(design: Design, slot: Slot) -> bool:
     """Whether the keys of an index are attributes of the items."""
-    facets = [facet for item in design.items if (facet := item.facet(slot.name))]
+    facets = list(filter(None, (item.facet(slot.name) for item in design.items)))
     return bool(facets) and all(is_natural((*f.pk, *f.sk), (*slot.pk, *slot.sk)) for f in facets)
 
 
@@ -97,38 +117,41 @@ def other_form(design: Design, workload: Workload, slot: Slot) -> Design | None:
 
 def composite_form(design: Design, workload: Workload, slot: Slot) -> Design:
     """The mapped design with texts as the keys of a natural index, for comparison."""
-    between = design.separator
-    items = []
+    separator = design.separator
+    items: list[Item] = []
     for item in design.items:
-        facet, entity = item.facet(slot.name), workload.entity(item.entity)
-        if facet and entity:
-            pk = between.join(f"{upper(a.name)}{between}{{{a.name}}}" for a in slot.pk)
+        entity = workload.entity(item.entity)
+        if entity and item.facet(slot.name):
+            pk = separator.join(f"{upper(a.name)}{separator}{{{a.name}}}" for a in slot.pk)
             names = dict.fromkeys((*(a.name for a in slot.sk), *(a.name for a in entity.id)))
-            sk = between.join([upper(entity.name), *(f"{{{name}}}" for name in names)])
-            made = Facet(slot.name, (pk,), (sk,))
-            item = replace(item, facets=tuple(made if one is facet else one for one in item.facets))
+            sk = separator.join([upper(entity.name), *(f"{{{name}}}" for name in names)])
+            item = _with_facet(item, Facet(slot.name, (pk,), (sk,)))
         items.append(item)
-    ours = [KeyAttribute(free_name(f"{slot.name}{end}", workload)) for end in ("pk", "sk")]
-    slots = tuple(replace(slot, pk=(ours[0],), sk=(ours[1],)) if one is slot else one for one in design.slots)
-    return map_patterns(replace(design, slots=slots, items=tuple(items)), workload)
+    index_pk, index_sk = (KeyAttribute(free_name(f"{slot.name}{end}", workload)) for end in ("pk", "sk"))
+    with_texts = _with_index(design, slot, (index_pk,), (index_sk,))
+    return map_patterns(replace(with_texts, items=tuple(items)), workload)
 
 
 def natural_form(design: Design, workload: Workload, slot: Slot) -> Design | None:
     """The mapped design with natural keys in an index; None if these cannot serve the same reads in the same way."""
-    there = [(item, facet) for item in design.items if (facet := item.facet(slot.name))]
-    if slot.local or not there:
+    if slot.local:
         return None
-    sides = [names for item, facet in there if (names := _attributes(design, workload, item, facet))]
-    if len(sides) < len(there) or len({pk for pk, _ in sides}) > 1:
+    sides: list[_Names | None] = []
+    for item in design.items:
+        facet = item.facet(slot.name)
+        if facet:
+            sides.append(_attributes(design, workload, item, facet))
+    names = [side for side in sides if side]
+    if not names or len(names) < len(sides) or len({pk for pk, _ in names}) > 1:
         return None
-    pk = sides[0][0]
-    alike = takewhile(lambda names: len(set(names)) == 1, zip(*(sk for _, sk in sides), strict=False))
-    sk = tuple(names[0] for names in alike)
+    pk = names[0][0]
+    common = takewhile(lambda column: len(set(column)) == 1, zip(*(sk for _, sk in names), strict=False))
+    sk = tuple(column[0] for column in common)
     # The end of a composite sort key makes it unique, which an index does not need.
     for size in range(min(len(sk), INDEX_SORT_ATTRIBUTES) + 1):
-        found = _with(design, workload, slot, pk, sk[:size])
-        if found and _serves_alike(design, found):
-            return found
+        natural = _with_natural_index(design, workload, slot, pk, sk[:size])
+        if natural and _serves_alike(design, natural):
+            return natural
     return None
 
 
@@ -141,15 +164,15 @@ def _attributes(design: Design, workload: Workload, item: Item, facet: Facet) ->
     if entity is None or facet.when or (item.copy and item.facets[0].when):
         return None
     form = planner_facet(design, entity, item, facet)
-    pk, sk = ([*side.fields] if side else [] for side in (form.pk, form.sk))
-    if not pk or any(_is_made(entity, field) for field in (*pk, *sk)):
+    pk_fields, sk_fields = ([*side.fields] if side else [] for side in (form.pk, form.sk))
+    if not pk_fields or any(_is_derived(entity, field) for field in (*pk_fields, *sk_fields)):
         return None
-    names = tuple(dict.fromkeys(field.attribute for field in pk))
-    rest = tuple(dict.fromkeys(field.attribute for field in sk if field.attribute not in names))
-    return (names, rest) if len(names) <= INDEX_PARTITION_ATTRIBUTES else None
+    pk = tuple(dict.fromkeys(field.attribute for field in pk_fields))
+    sk = tuple(dict.fromkeys(field.attribute for field in sk_fields if field.attribute not in pk))
+    return (pk, sk) if len(pk) <= INDEX_PARTITION_ATTRIBUTES else None
 
 
-def _is_made(entity: Entity, field: keys.KeyField) -> bool:
+def _is_derived(entity: Entity, field: keys.KeyField) -> bool:
     """Whether a field of a key differs from its attribute, or from the order of its values."""
     attribute = entity.attribute(field.attribute)
     if attribute is None or keys.tag_of(attribute.type) is None:
@@ -157,39 +180,47 @@ def _is_made(entity: Entity, field: keys.KeyField) -> bool:
     return field.optional or field.encoding.derived or field.encoding.descending
 
 
-def _with(design: Design, workload: Workload, slot: Slot, pk: tuple[str, ...], sk: tuple[str, ...]) -> Design | None:
+def _with_natural_index(
+    design: Design, workload: Workload, slot: Slot, pk: tuple[str, ...], sk: tuple[str, ...]
+) -> Design | None:
     """The mapped design with an index by these attributes; None if they do not have one type in all entities.
 
     DynamoDB refuses an item that has a key attribute of an index with another type, even if it has only one of several.
     """
-    stored = [entity for item in design.items if (entity := workload.entity(item.entity))]
-    tags = {
-        name: {keys.tag_of(attribute.type) or "" for entity in stored if (attribute := entity.attribute(name))}
-        for name in (*pk, *sk)
-    }
-    if any(len(found) != 1 or "" in found for found in tags.values()):
+    stored_entities = [workload.entity(item.entity) for item in design.items]
+    entities = [entity for entity in stored_entities if entity]
+    tags = {name: _tags_of(name, entities) for name in (*pk, *sk)}
+    if any(len(types) != 1 or "" in types for types in tags.values()):
         return None
-    first, second = (tuple(KeyAttribute(name, *tags[name]) for name in side) for side in (pk, sk))
-    facet = Facet(slot.name, tuple(f"{{{n}}}" for n in pk), tuple(f"{{{n}}}" for n in sk))
-    slots = tuple(replace(slot, pk=first, sk=second) if one is slot else one for one in design.slots)
-    items = tuple(
-        replace(item, facets=tuple(facet if one.slot == slot.name else one for one in item.facets))
-        for item in design.items
-    )
-    return map_patterns(replace(design, slots=slots, items=items), workload)
+    index_pk, index_sk = (tuple(KeyAttribute(name, *tags[name]) for name in side) for side in (pk, sk))
+    facet = Facet(slot.name, tuple(f"{{{name}}}" for name in pk), tuple(f"{{{name}}}" for name in sk))
+    items = tuple(_with_facet(item, facet) for item in design.items)
+    with_attributes = _with_index(design, slot, index_pk, index_sk)
+    return map_patterns(replace(with_attributes, items=items), workload)
+
+
+def _tags_of(name: str, entities: Iterable[Entity]) -> set[str]:
+    """DynamoDB's types of an attribute in the entities that have it; empty for one that no key can have."""
+    tags: set[str] = set()
+    for entity in entities:
+        attribute = entity.attribute(name)
+        if attribute:
+            tags.add(keys.tag_of(attribute.type) or "")
+    return tags
 
 
 def _serves_alike(before: Design, after: Design) -> bool:
     """Whether every pattern is served as before, with no more requests and no more filters."""
-    return all(_is_as_good(after.operation(one.pattern), one) for one in before.operations)
+    return all(_is_as_good(after.operation(operation.pattern), operation) for operation in before.operations)
 
 
-def _is_as_good(one: Operation | None, other: Operation) -> bool:
-    if one is None or one.served != other.served or len(one.requests) > len(other.requests):
+def _is_as_good(operation: Operation | None, former: Operation) -> bool:
+    if operation is None or operation.served != former.served or len(operation.requests) > len(former.requests):
         return False
-    return not other.served or all(not more for more in _added_filters(one, other))
+    return not former.served or not _has_new_filters(operation, former)
 
 
-def _added_filters(one: Operation, other: Operation) -> Iterator[set[str]]:
-    had = {text for request in other.requests for text in request.filters}
-    yield from (set(request.filters) - had for request in one.requests)
+def _has_new_filters(operation: Operation, former: Operation) -> bool:
+    """Whether an operation filters by something that another one does not."""
+    filters = {group for request in former.requests for group in request.filters}
+    return any(not filters.issuperset(request.filters) for request in operation.requests)

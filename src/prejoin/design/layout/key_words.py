@@ -5,7 +5,7 @@ the type follows the attributes of that part: `ORDER#{orderId}` and `ORDER#{orde
 
 Words also decide the order of types in a partition, so they decide whether types that are read together are
 neighbours. For each partition, each read of several types is a set that must be contiguous (`contiguous.py`). Where
-there is no such order, `apart` names a minimal set of reads that exclude each other; the solver gets it as a cut.
+there is no such order, `place_cuts` names a minimal set of reads that exclude each other; the solver gets it as a cut.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import count, permutations, product
+
+import msgspec
 
 from prejoin import keys
 from prejoin.design.layout.contiguous import (
@@ -35,7 +37,7 @@ from prejoin.design.solver.placement import (
     Placement,
     Problem,
     Selection,
-    key_as_asked,
+    is_key_in,
     lies_in,
 )
 from prejoin.types import Kind
@@ -47,9 +49,9 @@ _MOST_ORDERED = 6
 """The most types in one partition for which all orders are compared."""
 
 
-def _asked(need: Need) -> list[str]:
+def _asked_attributes(need: Need) -> list[str]:
     """The attributes that a read gives, has a range of, or sorts by."""
-    return [*sorted(need.given), *(one.attribute for one in need.tail)]
+    return [*sorted(need.equal_names), *(key.attribute for key in need.tail)]
 
 
 class Alike:
@@ -60,47 +62,62 @@ class Alike:
     def __init__(self, problem: Problem) -> None:
         self._workload = problem.workload
         self._heads: dict[tuple[str, str], tuple[str, str]] = {}
-        self._mixed = {kind for question in problem.reads for kind in self._shared(question)}
+        self._mixed = {kind for question in problem.reads for kind in self._mixed_kinds(question)}
         """The kinds of ids of one of several entities that are given once for two of them in one read."""
         for question in problem.reads:
-            for need in question.needs if len(question.needs) > 1 else ():
-                for attribute in _asked(need):
-                    name = question.ask.name(need.entity, attribute)
-                    others = [(n.entity, a) for n in question.needs for a in _asked(n)]
-                    for entity, other in others:
-                        if question.ask.name(entity, other) == name:
-                            self._join((need.entity, attribute), (entity, other))
+            if len(question.needs) > 1:
+                self._join_by_names(question)
 
-    def _shared(self, question: ReadNeeds) -> set[str]:
+    def _join_by_names(self, question: ReadNeeds) -> None:
+        """Join the attributes of several entities that have one name in a read: one input gives both."""
+        by_name: dict[str, list[tuple[str, str]]] = {}
+        for need in question.needs:
+            for attribute in _asked_attributes(need):
+                by_name.setdefault(question.ask.name(need.entity, attribute), []).append((need.entity, attribute))
+        for need in question.needs:
+            for attribute in _asked_attributes(need):
+                for other in by_name[question.ask.name(need.entity, attribute)]:
+                    self._join((need.entity, attribute), other)
+
+    def _mixed_kinds(self, question: ReadNeeds) -> set[str]:
         origins: dict[tuple[str, str], set[tuple[str, str]]] = {}
         for need in question.needs:
             entity = self._workload.entity(need.entity)
-            for attribute in filter(None, map(entity.attribute, need.given)) if entity else ():
-                assert entity is not None
+            if entity is None:
+                continue
+            for attribute in filter(None, map(entity.attribute, need.equal_names)):
                 _, kind = root(self._workload, entity, attribute)
-                asked = question.ask.name(need.entity, attribute.name)
-                origins.setdefault((kind, asked), set()).add(_own_origin(self._workload, entity, attribute))
+                name = question.ask.name(need.entity, attribute.name)
+                origins.setdefault((kind, name), set()).add(_own_origin(self._workload, entity, attribute))
         return {kind for (kind, _), places in origins.items() if len(places) > 1}
 
     def root(self, entity: Entity, attribute: Attribute) -> tuple[str, str]:
-        found = root(self._workload, entity, attribute)
-        if not found[0] and found[1] in self._workload.shared_ids.values() and found[1] not in self._mixed:
-            found = _own_origin(self._workload, entity, attribute)  # no read needs them in one partition
-        return self._head(found)
+        """The entity and attribute that stand for all attributes with these values."""
+        owner, field = root(self._workload, entity, attribute)
+        if not owner and field in self._workload.shared_ids.values() and field not in self._mixed:
+            return self._head(_own_origin(self._workload, entity, attribute))  # no read needs them in one partition
+        return self._head((owner, field))
 
     def _join(self, *names: tuple[str, str]) -> None:
-        found = [(e, e.attribute(attribute)) for name, attribute in names if (e := self._workload.entity(name))]
-        heads = {self.root(entity, attribute) for entity, attribute in found if attribute}
+        heads: set[tuple[str, str]] = set()
+        for owner, name in names:
+            entity = self._workload.entity(owner)
+            attribute = entity.attribute(name) if entity else None
+            if entity and attribute:
+                heads.add(self.root(entity, attribute))
         best = min(heads, key=lambda head: (not self._is_id(head), not self._is_named(head), head))
         self._heads |= {head: best for head in heads if head != best}
 
-    def _is_id(self, name: tuple[str, str]) -> bool:
-        entity = self._workload.entity(name[0])
-        return entity is not None and [a.name for a in own_id(self._workload, entity)] == [name[1]]
+    def _is_id(self, place: tuple[str, str]) -> bool:
+        owner, name = place
+        entity = self._workload.entity(owner)
+        return entity is not None and [a.name for a in own_id(self._workload, entity)] == [name]
 
-    def _is_named(self, name: tuple[str, str]) -> bool:
-        entity = self._workload.entity(name[0])
-        attribute = entity.attribute(name[1]) if entity else None
+    def _is_named(self, place: tuple[str, str]) -> bool:
+        """Whether an attribute is a part of the id that is named after its entity."""
+        owner, name = place
+        entity = self._workload.entity(owner)
+        attribute = entity.attribute(name) if entity else None
         return bool(entity and attribute and attribute.id and identifies(self._workload, entity, attribute))
 
     def _head(self, name: tuple[str, str]) -> tuple[str, str]:
@@ -115,15 +132,19 @@ def identifies(workload: Workload, entity: Entity, attribute: Attribute) -> bool
     The `flightNo` of `Flight` does, even if a date is part of the id, too.
     """
     ids, word = own_id(workload, entity), upper(entity.name)
-    named = [a for a in ids if upper(a.name) == word or upper(a.name).startswith(f"{word}_")]
-    return ids == (attribute,) or named == [attribute]
+    named_after = [a for a in ids if upper(a.name) == word or upper(a.name).startswith(f"{word}_")]
+    return ids == (attribute,) or named_after == [attribute]
 
 
 def _own_origin(workload: Workload, entity: Entity, attribute: Attribute) -> tuple[str, str]:
     """The attribute that an id comes from. What may hold the id of one of several entities comes from itself."""
     places = [place for place in chain(workload, entity, attribute) if place[0]]
-    held = [(place, e.attribute(place[1])) for place in places if (e := workload.entity(place[0]))]
-    return next((place for place, a in held if a and a.references_or), places[-1])
+    for owner, name in places:
+        owning_entity = workload.entity(owner)
+        origin = owning_entity.attribute(name) if owning_entity else None
+        if origin and origin.references_or:
+            return owner, name
+    return places[-1]
 
 
 def padded_to(workload: Workload, entity: Entity, attribute: Attribute) -> int:
@@ -136,148 +157,173 @@ def padded_to(workload: Workload, entity: Entity, attribute: Attribute) -> int:
     >>> padded_to(Workload(), Entity("Copy"), copy)
     4
     """
-    places = chain(workload, entity, attribute)[1:]
-    held = [e.attribute(name) for owner, name in places if (e := workload.entity(owner))]
-    for one in (attribute, *held):
-        if one is not None and one.max is not None:
-            least, _ = one.bounds
-            whole = attribute.type.kind is Kind.INTEGER and least is not None and 0 <= least <= one.max
-            return len(str(one.max)) if whole else 0
+    origins: list[Attribute | None] = [attribute]
+    for owner, name in chain(workload, entity, attribute)[1:]:
+        owning_entity = workload.entity(owner)
+        if owning_entity is not None:
+            origins.append(owning_entity.attribute(name))
+    for origin in origins:
+        if origin is not None and origin.max is not None:
+            least, _ = origin.bounds
+            is_natural = attribute.type.kind is Kind.INTEGER and least is not None and 0 <= least <= origin.max
+            return len(str(origin.max)) if is_natural else 0
     return 0
+
+
+class _ReadTypes(msgspec.Struct, frozen=True):
+    """Types that one read finds together in a partition."""
+
+    members: frozenset[Placement]
+    follows_attributes: bool
+    """Whether their words come after attributes: `ORDER#{orderId}#ITEM`. Otherwise their words come first."""
 
 
 class KeyWords:
     """The selected keys as templates."""
 
-    def __init__(self, problem: Problem, chosen: Selection, separator: str, same: Alike | None = None) -> None:
+    def __init__(self, problem: Problem, selection: Selection, separator: str, alike: Alike | None = None) -> None:
         self._workload = problem.workload
         self._questions = problem.reads
-        self._needs = tuple(need for one in (*problem.reads, *problem.finds) for need in one.needs)
+        self._needs = tuple(need for question in (*problem.reads, *problem.finds) for need in question.needs)
         self._fixed = problem.fixed
         self._separator = separator
-        self._same = same or Alike(problem)
-        self._ordered = {
-            self._same.root(entity, attribute)
-            for need in self._needs
-            if (entity := problem.workload.entity(need.entity))
-            for one in need.tail
-            if (attribute := entity.attribute(one.attribute))
-        }
+        self._alike = alike or Alike(problem)
+        self._sort_roots = self._roots_of_orders()
         """Attributes that some read sorts by or has a range of."""
         self._attributes = {upper(a.name) for e in problem.workload.entities for a in e.attributes}
         self._partitions: dict[Placement, str] = {}
-        self._words: dict[Placement, tuple[str, ...]] = {}
+        self._words: dict[Placement, tuple[str, str]] = {}
         """The words before and after the attributes that all types of a group share."""
-        rooms: dict[tuple[int, str], list[Placement]] = {}
-        self.rooms = rooms
+        self.rooms: dict[tuple[int, str], list[Placement]] = {}
         """The placements in each partition, by slot and partition."""
-        for placed in chosen.placed:
-            rooms.setdefault((placed.slot, self._room(placed)), []).append(placed)
-        self.apart: list[frozenset[CollectionPlace]] = []
+        for placement in selection.placed:
+            self.rooms.setdefault((placement.slot, self._room(placement)), []).append(placement)
+        self.place_cuts: list[frozenset[CollectionPlace]] = []
         """Places that exclude each other: their types cannot all be neighbours."""
-        asked = {q.read.id: q for q in problem.reads}
-        for (slot, _), there in rooms.items():
-            sets = []
-            ways: dict[frozenset[Placement], CollectionPlace] = {}
-            ends: dict[Placement, set[int]] = {}
-            for way in (way for way in chosen.together if way.slot == slot):
-                question = asked[way.read]
-                found = [next((p for p in there if _is_meant(p, question, n, way)), None) for n in question.needs]
-                meant = frozenset(p for p in found if p)
-                if len(meant) == len(question.needs):
-                    sets.append((bool(way.rest) or any(n.interleaved for n in question.needs), meant))
-                    ways[meant] = way
-                    for one in meant if question.read.paginated else ():
-                        if not one.candidate.sk:
-                            ends.setdefault(one, set()).add(_end(question))
-            self._name(there, sets, {one: min(wanted) for one, wanted in ends.items() if len(wanted) == 1})
-            for types, wanted in self._orders(there, sets):
-                if all(p.item == OWN for p in types) and contiguous_order(types, wanted) is None:
-                    self.apart.append(frozenset(ways[one] for one in excluding_sets(types, wanted)))
+        for (slot, _), placements in self.rooms.items():
+            places = [place for place in selection.collections if place.slot == slot]
+            self._add_words(placements, places)
+
+    def _roots_of_orders(self) -> set[tuple[str, str]]:
+        roots: set[tuple[str, str]] = set()
+        for need in self._needs:
+            entity = self._workload.entity(need.entity)
+            if entity is not None:
+                names = [key.attribute for key in need.tail]
+                roots |= {self._alike.root(entity, a) for a in map(entity.attribute, names) if a is not None}
+        return roots
+
+    def _add_words(self, placements: Sequence[Placement], places: Sequence[CollectionPlace]) -> None:
+        """Assign words to the items of one partition, and find the places in it that exclude each other."""
+        questions = {question.read.id: question for question in self._questions}
+        groups: list[_ReadTypes] = []
+        place_of_group: dict[frozenset[Placement], CollectionPlace] = {}
+        page_ends: dict[Placement, set[int]] = {}
+        for place in places:
+            question = questions[place.read]
+            members = _members_of(place, question, placements)
+            if len(members) < len(question.needs):
+                continue
+            is_interleaved = any(need.is_interleaved for need in question.needs)
+            groups.append(_ReadTypes(members, follows_attributes=bool(place.prefix) or is_interleaved))
+            place_of_group[members] = place
+            if question.read.paginated:
+                for member in members:
+                    if not member.candidate.sk:
+                        page_ends.setdefault(member, set()).add(_page_end(question))
+        # A single item that two reads want at both ends is at none of them.
+        self._name_types(placements, groups, {item: min(ends) for item, ends in page_ends.items() if len(ends) == 1})
+        for types, sets in self._orders(placements, groups):
+            if all(p.item == OWN for p in types) and contiguous_order(types, sets) is None:
+                self.place_cuts.append(frozenset(place_of_group[members] for members in excluding_sets(types, sets)))
 
     def _orders(
-        self, there: Sequence[Placement], sets: Sequence[tuple[bool, frozenset[Placement]]]
+        self, placements: Sequence[Placement], groups: Sequence[_ReadTypes]
     ) -> Iterator[tuple[list[Placement], list[frozenset[Placement]]]]:
         """The types of a partition that need an order, and the sets of them that have to be contiguous.
 
         That is all of them, or those that follow the same attributes: `ORDER#{orderId}#ITEM`, `ORDER#{orderId}#NOTE`.
         """
-        late = [one for one in there if one.candidate.type_position]
-        if not late:
-            yield list(there), [found for deep, found in sets if not deep]
-        for label in dict.fromkeys(map(self._label, late)):
-            types = [one for one in late if self._label(one) == label]
-            yield types, [found for deep, found in sets if deep and found <= set(types)]
+        following = [placement for placement in placements if placement.candidate.type_position]
+        if not following:
+            yield list(placements), [group.members for group in groups if not group.follows_attributes]
+        for label in dict.fromkeys(map(self._label, following)):
+            types = [placement for placement in following if self._label(placement) == label]
+            sets = [g.members for g in groups if g.follows_attributes and g.members <= set(types)]
+            yield types, sets
 
-    def facet(self, placed: Placement, slot: str) -> Facet:
-        candidate = placed.candidate
+    def facet(self, placement: Placement, slot: str) -> Facet:
+        candidate = placement.candidate
         if candidate.fixed:
-            return self._fixed.facets[placed.entity, placed.item, placed.slot]
+            return self._fixed.facets[placement.entity, placement.item, placement.slot]
         entity = self._entity(candidate.entity)
-        sparse = self._sparse(placed)
-        late = candidate.type_position
-        fields = [
-            self._field(entity, one, one.attribute in sparse, interleaved=at < late)
-            for at, one in enumerate(candidate.sk)
-        ]
-        head, word = self._words[placed]
-        sk = self._separator.join(part for part in (head, *fields[:late], word, *fields[late:]) if part)
+        required_names = self._required_names(placement)
+        position = candidate.type_position
+        fields: list[str] = []
+        for number, key in enumerate(candidate.sk):
+            fields.append(self._sort_field(entity, key, key.attribute in required_names, number < position))
+        head, word = self._words[placement]
+        sk = self._separator.join(part for part in (head, *fields[:position], word, *fields[position:]) if part)
         when = tuple(When(attribute, (value,)) for attribute, value in candidate.when)
-        when += tuple(When(one.attribute, one.values, one.absent) for one in candidate.only)
-        return Facet(slot, (self.partition(placed),), (sk,), when)
+        when += tuple(When(condition.attribute, condition.values, condition.absent) for condition in candidate.only)
+        return Facet(slot, (self.partition(placement),), (sk,), when)
 
-    def _room(self, placed: Placement) -> str:
-        """A partition, with the origin of each attribute in place of the entity's name for it."""
-        entity, partition = self._entity(placed.entity), self.partition(placed)
+    def _room(self, placement: Placement) -> str:
+        """A partition, with the origin of each attribute in place of the entity's name for it.
+
+        `USER#{buyerId}` of `Order` and `USER#{id}` of `User` are one partition, `USER#{User/id}`.
+        """
+        entity, partition = self._entity(placement.entity), self.partition(placement)
         names = keys.fields_of(partition)
-        roots = {a.name: "/".join(self._same.root(entity, a)) for a in entity.attributes if a.name in names}
+        roots = {a.name: "/".join(self._alike.root(entity, a)) for a in entity.attributes if a.name in names}
         return keys.renamed(partition, roots)
 
-    def partition(self, placed: Placement) -> str:
+    def partition(self, placement: Placement) -> str:
         """The partition key as a template. It uses the words of existing keys, if there are any."""
-        if placed not in self._partitions:
-            self._partitions[placed] = self._partition_of(placed)
-        return self._partitions[placed]
+        if placement not in self._partitions:
+            self._partitions[placement] = self._partition_of(placement)
+        return self._partitions[placement]
 
-    def _partition_of(self, placed: Placement) -> str:
-        if placed.candidate.fixed:
-            return self._fixed.facets[placed.entity, placed.item, placed.slot].pk[0]
-        own = self._signature(placed.entity, placed.candidate)
+    def _partition_of(self, placement: Placement) -> str:
+        if placement.candidate.fixed:
+            return self._fixed.facets[placement.entity, placement.item, placement.slot].pk[0]
+        signature = self._signature(placement.entity, placement.candidate)
         for (entity, item, slot), candidate in self._fixed.candidates.items():
-            if slot == placed.slot and candidate.pk and self._signature(entity, candidate) == own:
-                names = dict(zip(candidate.pk, placed.candidate.pk, strict=True))
+            if slot == placement.slot and candidate.pk and self._signature(entity, candidate) == signature:
+                names = dict(zip(candidate.pk, placement.candidate.pk, strict=True))
                 return keys.renamed(self._fixed.facets[entity, item, slot].pk[0], names)
-        return self._partition(placed.candidate, placed.slot == BASE)
+        return self._new_partition(placement.candidate, placement.slot == BASE)
 
-    def parents_first(self, placed: Placement) -> list[str]:
+    def parents_first(self, placement: Placement) -> list[str]:
         """The attributes of a partition in the order of its key."""
-        return self._parents_first(self._entity(placed.entity), placed.candidate.pk)
+        return self._parents_first(self._entity(placement.entity), placement.candidate.pk)
 
     def _signature(self, name: str, candidate: Candidate) -> tuple[object, ...]:
+        """The same for two partitions that hold the same values, whatever the entities call them."""
         entity = self._entity(name)
-        return (
-            *(self._same.root(entity, a) for n in candidate.pk if (a := entity.attribute(n))),
-            candidate.when,
-            candidate.only,
-        )
+        attributes = filter(None, map(entity.attribute, candidate.pk))
+        roots = [self._alike.root(entity, attribute) for attribute in attributes]
+        return (*roots, candidate.when, candidate.only)
 
-    def _partition(self, candidate: Candidate, table: bool) -> str:
+    def _new_partition(self, candidate: Candidate, is_in_table: bool) -> str:
         entity = self._entity(candidate.entity)
         names = self._parents_first(entity, candidate.pk)
-        parts = [part for name in names for part in (self._word(entity, name, names), self._given(entity, name))]
-        conditions = [self._condition(entity, *one) for one in candidate.when]
-        conditions += [_membership(one) for one in candidate.only]
+        parts: list[str] = []
+        for name in names:
+            parts += [self._word(entity, name, names), self._partition_field(entity, name)]
+        conditions = [self._constant_words(entity, name, value) for name, value in candidate.when]
+        conditions += [_membership_words(condition) for condition in candidate.only]
         if not candidate.pk:
             # A partition with all items of an entity is named so. A singleton has one item anyway.
-            whole = "_".join((upper(entity.name), *(name for name, _ in conditions)))
-            parts = [whole] if entity.singleton or conditions else ["ALL", whole]
+            whole_name = "_".join((upper(entity.name), *(name for name, _ in conditions)))
+            parts = [whole_name] if entity.singleton or conditions else ["ALL", whole_name]
             parts += [value for _, value in conditions if value]
         else:
             parts += [value or name for name, value in conditions]
-        parts += self._cut(entity, candidate, table)
+        parts += self._split_fields(entity, candidate, is_in_table)
         return self._separator.join(parts)
 
-    def _condition(self, entity: Entity, name: str, value: str) -> tuple[str, str]:
+    def _constant_words(self, entity: Entity, name: str, value: str) -> tuple[str, str]:
         """The words of a constant: its attribute, and its value unless the attribute says it all.
 
         `active = true` is `ACTIVE`, `isActive = false` is `NOT_ACTIVE`, `level = 3` is `LEVEL_3`.
@@ -292,61 +338,80 @@ class KeyWords:
             return f"{word}_{upper(value)}", ""
         return word, upper(value)
 
-    def _cut(self, entity: Entity, candidate: Candidate, table: bool) -> list[str]:
+    def _split_fields(self, entity: Entity, candidate: Candidate, is_in_table: bool) -> list[str]:
         """Time buckets or shards that split a partition which would be too hot."""
         if entity.singleton or not entity.id:
             return []
-        found = []
-        if bucket := bucket_of(self._workload, entity, candidate, self._questions):
-            found.append(f"{{{bucket[0]}:{bucket[1]}}}")
+        fields: list[str] = []
+        bucket = bucket_of(self._workload, entity, candidate, self._questions)
+        if bucket:
+            fields.append(f"{{{bucket[0]}:{bucket[1]}}}")
         # All current writes go to the current bucket.
-        shards = shards_of(self._workload, entity, candidate, bool(bucket), table)
+        shards = shards_of(self._workload, entity, candidate, bool(bucket), is_in_table)
         spread = spread_by(self._workload, entity, candidate)
-        return [*found, *([f"{{{spread}:shard({shards})}}"] if spread and shards > 1 else [])]
+        if spread and shards > 1:
+            fields.append(f"{{{spread}:shard({shards})}}")
+        return fields
 
     def _word(self, entity: Entity, name: str, partition: Sequence[str]) -> str:
+        """The word before an attribute in a key: the entity that it identifies, or the attribute without `_ID`."""
         attribute = entity.attribute(name)
         assert attribute is not None
         if self._is_tenant(entity, attribute):
             return "TENANT"
-        owner, field = self._same.root(entity, attribute)
+        owner, field = self._alike.root(entity, attribute)
         if not owner and field in self._workload.shared_ids.values():
             return self._shared_word(field)
-        whose = self._workload.entity(owner)
-        found = whose.attribute(field) if whose else None
-        if whose and found and found.id and identifies(self._workload, whose, found):
-            return self._id_word(whose, found)
-        if whose and found and self._completes(whose, found, entity, partition):
-            return upper(whose.name)
+        owning_entity = self._workload.entity(owner)
+        origin = owning_entity.attribute(field) if owning_entity else None
+        if owning_entity and origin and origin.id and identifies(self._workload, owning_entity, origin):
+            return self._id_word(owning_entity, origin)
+        if owning_entity and origin and self._completes_id(owning_entity, origin, entity, partition):
+            return upper(owning_entity.name)
+        word = self._attribute_word(owner, field, origin)
+        # Two attributes with the same upper-case name need two words.
+        same_words = [field]
+        if owning_entity:
+            same_words = [a.name for a in owning_entity.attributes if upper(a.name) == upper(field)]
+        position = same_words.index(field)
+        return f"{word}_{position + 1}" if position else word
+
+    def _attribute_word(self, owner: str, field: str, origin: Attribute | None) -> str:
+        """The word for an attribute that is not the id of an entity: `STATUS`, or `SUPPLIER` for a foreign id."""
         word = upper(field)
-        # The name of another entity means its id, and two attributes with the same upper-case name need two words.
-        entities = {upper(one.name): one for one in self._workload.entities}
+        # The name of another entity means its id.
+        entities = {upper(entity.name): entity for entity in self._workload.entities}
         if word in entities and len(own_id(self._workload, entities[word])) == 1:
             word = f"{upper(owner)}_{word}"
-        other = found is None or not found.unique  # a unique `taxId` is no id of something else
         short = without_id(word)
-        if found and found.references_or:  # it refers by name: `ownerName → User | Organization`
+        if origin and origin.references_or:  # it refers by name: `ownerName → User | Organization`
             short = short.removesuffix("_NAME")
-        if other and short and short not in entities and short not in self._attributes:
-            word = short
-        alike = [a.name for a in whose.attributes if upper(a.name) == upper(field)] if whose else [field]
-        return f"{word}_{alike.index(field) + 1}" if alike.index(field) else word
+        if origin and origin.unique:
+            return word  # a unique `taxId` is no id of something else
+        return short if short and short not in entities and short not in self._attributes else word
 
-    def _completes(self, whose: Entity, last: Attribute, entity: Entity, partition: Sequence[str]) -> bool:
+    def _completes_id(self, owner: Entity, last: Attribute, entity: Entity, partition: Sequence[str]) -> bool:
         """Whether a natural part of an id completes it in a partition: an issue's `number`, beside its repository."""
-        *above, own = whose.id or (last,)
-        if own != last or last.generated is not False or last.references or not all(a.references for a in above):
+        *parents, own = owner.id or (last,)
+        if own != last or last.generated is not False or last.references or not all(a.references for a in parents):
             return False
-        held = {self._same.root(entity, a) for name in partition if (a := entity.attribute(name))}
-        return held.issuperset(self._same.root(whose, a) for a in whose.id)
+        attributes = filter(None, map(entity.attribute, partition))
+        roots = {self._alike.root(entity, attribute) for attribute in attributes}
+        return roots.issuperset(self._alike.root(owner, a) for a in owner.id)
 
     def _shared_word(self, kind: str) -> str:
         """The word for an id of one of several entities, from an attribute that holds it: `OWNER` for `ownerName`."""
-        every = [(e, a) for e in self._workload.entities for a in e.attributes if a.references_or]
-        names = sorted(upper(a.name) for e, a in every if self._same.root(e, a) == ("", kind))
-        taken = {upper(one.name) for one in self._workload.entities} | self._attributes
-        short = (without_id(name).removesuffix("_NAME") for name in names)
-        return next((word for word in short if word and word not in taken), names[0] if names else upper(kind))
+        names: list[str] = []
+        for entity in self._workload.entities:
+            holders = [a for a in entity.attributes if a.references_or]
+            names += [upper(a.name) for a in holders if self._alike.root(entity, a) == ("", kind)]
+        names.sort()
+        used_words = {upper(entity.name) for entity in self._workload.entities} | self._attributes
+        for name in names:
+            word = without_id(name).removesuffix("_NAME")
+            if word and word not in used_words:
+                return word
+        return names[0] if names else upper(kind)
 
     def _id_word(self, entity: Entity, id_: Attribute) -> str:
         """The word for an entity's id: the name of the entity, or its beginning if the id is named after that.
@@ -354,61 +419,72 @@ class KeyWords:
         The `playerId` of `PlayerProfile` is `PLAYER`. The `userId` of `Preference` is `USER`: a plain `id` may be that
         of something outside.
         """
-        kept = self._fixed.design
-        name = entity.name if kept.item(entity.name) else free_type(entity.name, kept)
+        approved_design = self._fixed.design
+        name = entity.name if approved_design.item(entity.name) else free_type(entity.name, approved_design)
         word, short = upper(name), without_id(upper(id_.name))
-        if short in {upper(one.name) for one in self._workload.entities}:
+        if short in {upper(other.name) for other in self._workload.entities}:
             return word
-        apart = short not in word and word not in short and short not in self._attributes
-        return short if word.startswith(f"{short}_") or (id_.generated is None and apart) else word
+        is_unrelated = short not in word and word not in short and short not in self._attributes
+        return short if word.startswith(f"{short}_") or (id_.generated is None and is_unrelated) else word
 
-    def _field(self, entity: Entity, one: SortAttribute, sparse: bool, interleaved: bool) -> str:
-        attribute = entity.attribute(one.attribute)
+    def _sort_field(self, entity: Entity, key: SortAttribute, is_required: bool, is_interleaved: bool) -> str:
+        attribute = entity.attribute(key.attribute)
         assert attribute is not None
-        missing = "?" if attribute.optional and not sparse else ""
-        if self._is_plain(entity, attribute) and not one.descending:
-            specs = ["plain"]
+        # Other programs cannot read a missing value in a raw key: items without one are then not in the index.
+        may_be_missing = attribute.optional and not is_required and not self._fixed.design.raw_keys
+        specs: list[str] = []
+        if self._is_plain(entity, attribute) and not key.descending:
+            specs.append("plain")
         else:
-            digits = self._digits(entity, attribute, interleaved)
-            specs = [*([f"0{digits}d"] if digits else []), *(["desc"] if one.descending else [])]
-        return f"{{{one.attribute}{missing}{':' * bool(specs)}{','.join(specs)}}}"
+            digits = self._digits(entity, attribute, is_interleaved)
+            specs += [f"0{digits}d"] if digits else []
+            specs += ["desc"] if key.descending else []
+        return f"{{{key.attribute}{'?' * may_be_missing}{':' * bool(specs)}{','.join(specs)}}}"
 
-    def _digits(self, entity: Entity, attribute: Attribute, interleaved: bool) -> int:
+    def _digits(self, entity: Entity, attribute: Attribute, is_interleaved: bool) -> int:
         """The number of digits for padding, if the document gives bounds; 0 if it does not.
 
         Several entities in one order must use the same padding, and a design in use keeps its format.
         """
-        alike = [(entity, attribute)]
-        if interleaved:
-            alike += [(e, a) for e in self._workload.entities if (a := e.attribute(attribute.name))]
-        bounds = {padded_to(self._workload, *one) for one in alike}
-        return 0 if len(bounds) > 1 or any(self._is_kept(*one) for one in alike) else bounds.pop()
+        attributes = [(entity, attribute)]
+        if is_interleaved:
+            for other in self._workload.entities:
+                namesake = other.attribute(attribute.name)
+                if namesake is not None:
+                    attributes.append((other, namesake))
+        bounds = {padded_to(self._workload, owner, a) for owner, a in attributes}
+        if len(bounds) > 1 or any(self._is_in_fixed_key(owner, a) for owner, a in attributes):
+            return 0
+        return bounds.pop()
 
-    def _is_kept(self, entity: Entity, attribute: Attribute) -> bool:
+    def _is_in_fixed_key(self, entity: Entity, attribute: Attribute) -> bool:
         """Whether a key that is fixed holds the same values: they keep their format."""
-        held = {
-            self._same.root(of, a)
-            for candidate in self._fixed.candidates.values()
-            for name in candidate.attributes
-            if (of := self._workload.entity(candidate.entity)) and (a := of.attribute(name))
-        }
-        return self._same.root(entity, attribute) in held
+        own_root = self._alike.root(entity, attribute)
+        for candidate in self._fixed.candidates.values():
+            owner = self._workload.entity(candidate.entity)
+            attributes = filter(None, map(owner.attribute, candidate.attributes)) if owner else ()
+            if owner and any(self._alike.root(owner, a) == own_root for a in attributes):
+                return True
+        return False
 
-    def _given(self, entity: Entity, name: str) -> str:
+    def _partition_field(self, entity: Entity, name: str) -> str:
         """A field of a partition key, whose value is always known as a whole."""
         attribute = entity.attribute(name)
-        return f"{{{name}:plain}}" if attribute and self._is_plain(entity, attribute, partition=True) else f"{{{name}}}"
+        is_plain = attribute is not None and self._is_plain(entity, attribute, is_in_partition=True)
+        return f"{{{name}:plain}}" if is_plain else f"{{{name}}}"
 
-    def _is_plain(self, entity: Entity, attribute: Attribute, partition: bool = False) -> bool:
+    def _is_plain(self, entity: Entity, attribute: Attribute, is_in_partition: bool = False) -> bool:
         """Whether a number is written without padding: no read depends on its order, in any entity that has it.
 
         In a sort key a number with bounds is padded nevertheless, because people expect 2 before 10. A design in use
         keeps its format.
         """
-        if not attribute.type.numeric or self._is_kept(entity, attribute):
+        if not attribute.type.numeric or self._is_in_fixed_key(entity, attribute):
             return False
-        bounded = bool(padded_to(self._workload, entity, attribute))
-        return partition or not (bounded or self._same.root(entity, attribute) in self._ordered)
+        if is_in_partition:
+            return True
+        has_bounds = bool(padded_to(self._workload, entity, attribute))
+        return not has_bounds and self._alike.root(entity, attribute) not in self._sort_roots
 
     def _parents_first(self, entity: Entity, names: Sequence[str]) -> list[str]:
         """The attributes of a partition, parents before children: the tenant, then its ticket.
@@ -416,29 +492,33 @@ class KeyWords:
         A parent is part of more ids, or refers to fewer entities. The order depends only on origins, so it is the same
         for all entities in a partition.
         """
-        ids = [{self._same.root(e, a) for a in e.id} for e in self._workload.entities]
+        ids = [{self._alike.root(owner, a) for a in owner.id} for owner in self._workload.entities]
 
-        def place(name: str) -> tuple[bool, int, int, str, int]:
+        def rank(name: str) -> tuple[bool, int, int, str, int]:
             attribute = entity.attribute(name)
             assert attribute is not None
             if self._is_tenant(entity, attribute):
                 return False, 0, 0, "", 0
-            owner, origin = self._same.root(entity, attribute)
-            of = self._workload.entity(owner)
-            at = [a.name for a in of.attributes].index(origin) if of and of.attribute(origin) else -1
-            return True, -sum((owner, origin) in one for one in ids), len(self._above(owner)), owner, at
+            owner, origin = self._alike.root(entity, attribute)
+            owning_entity = self._workload.entity(owner)
+            position = -1
+            if owning_entity and owning_entity.attribute(origin):
+                position = [a.name for a in owning_entity.attributes].index(origin)
+            uses = sum((owner, origin) in roots for roots in ids)
+            return True, -uses, len(self._ancestors(owner)), owner, position
 
-        return sorted(names, key=place)
+        return sorted(names, key=rank)
 
-    def _above(self, name: str) -> set[str]:
+    def _ancestors(self, name: str) -> set[str]:
         """The entities that an entity refers to, and those that they refer to."""
-        found: set[str] = set()
-        new = {name}
-        while new:
-            entities = [e for e in map(self._workload.entity, new) if e]
-            new = {a.references.partition(".")[0] for e in entities for a in e.attributes if a.references} - found
-            found |= new
-        return found
+        ancestors: set[str] = set()
+        names = {name}
+        while names:
+            entities = [entity for entity in map(self._workload.entity, names) if entity]
+            references = [a.references for entity in entities for a in entity.attributes if a.references]
+            names = {reference.partition(".")[0] for reference in references} - ancestors
+            ancestors |= names
+        return ancestors
 
     def _is_tenant(self, entity: Entity, attribute: Attribute) -> bool:
         """Whether an attribute is the tenant, which every partition key begins with."""
@@ -447,162 +527,212 @@ class KeyWords:
             return False
         return is_owned(self._workload, entity.name) or entity is self._workload.tenant_entity
 
-    def _sparse(self, placed: Placement) -> frozenset[str]:
+    def _required_names(self, placement: Placement) -> frozenset[str]:
         """The optional attributes without which an item may be missing from an index.
 
         Every read of that key gives a value or a range for them, so an item without one is in no result. A read that is
         only sorted by one must find the others, too.
         """
-        if placed.slot == BASE:
+        if placement.slot == BASE:
             return frozenset()
-        served = [n for n in self._needs if n.entity == placed.entity and serves(placed.candidate, n)]
-        asked = [
-            n.given
-            | {t.attribute for t in n.tail[:1] if n.ranged}
-            | {one.attribute for one in n.only if not one.absent}
-            for n in served
-        ]
-        return frozenset[str]().union(*asked[:1]).intersection(*asked)
+        name_sets: list[frozenset[str]] = []
+        for need in self._needs:
+            if need.entity == placement.entity and serves(placement.candidate, need):
+                ranges = [key.attribute for key in need.tail[:1] if need.has_range]
+                present = [condition.attribute for condition in need.only if not condition.absent]
+                name_sets.append(need.equal_names.union(ranges, present))
+        return frozenset[str]().union(*name_sets[:1]).intersection(*name_sets)
 
     def _entity(self, name: str) -> Entity:
-        found = self._workload.entity(name)
-        assert found is not None
-        return found
+        entity = self._workload.entity(name)
+        assert entity is not None
+        return entity
 
-    def _name(
-        self, there: Sequence[Placement], sets: Sequence[tuple[bool, frozenset[Placement]]], ends: dict[Placement, int]
+    def _name_types(
+        self, placements: Sequence[Placement], groups: Sequence[_ReadTypes], page_ends: dict[Placement, int]
     ) -> None:
         """Assign words to the items of one partition, so that types which are read together are neighbours.
 
         If such a read has pages, the single item of its type comes first in reading order, so that it is on page one.
+
+        A label is what the sort key begins with: the words of the attributes before the type, the same for all types
+        that follow them, or a space and the word of the type itself. With `Order` and `Item` under `ORDER#{orderId}`
+        beside `User` in a partition, the labels are `ORDER` and ` USER`, and the words, before and after the
+        attributes, become `("ORDER", "")`, `("ORDER", "ITEM")` and `("", "USER")`.
         """
-        plain: dict[Placement, str] = {}
-        taken = [self._there(one) for one in there if one.candidate.fixed]
-        for one in there:
-            plain[one] = upper(one.entity)
-            if not one.candidate.fixed:
-                plain[one] = next(word for word in _type_words(one) if word not in taken)
-                taken.append(plain[one])
-        groups: dict[str, list[Placement]] = {}
-        for one in there:
-            label = self._label(one) if one.candidate.type_position else ""
-            groups.setdefault(label or f" {plain[one]}", []).append(one)
-        heads = {label: self._head(label, members, plain) for label, members in groups.items()}
-        for label in [label for label in heads if not label.startswith(" ")]:
-            if list(heads.values()).count(heads[label]) > 1:
-                heads[label] = label.replace(self._separator, "_")
-        usual = sorted(groups, key=heads.__getitem__)
-        wanted = sorted(usual, key=lambda label: ends.get(groups[label][0], 0))
-        whole = [frozenset(label for label in groups if set(groups[label]) & found) for deep, found in sets if not deep]
-        fixed = {label for label, members in groups.items() if members[0].candidate.fixed}
-        if fixed:
-            heads |= _beside({label: heads[label] for label in usual}, fixed, whole)
+        type_words = self._type_words_in(placements)
+        labels: dict[str, list[Placement]] = {}
+        for placement in placements:
+            labels.setdefault(self._full_label(placement, type_words), []).append(placement)
+        heads = self._heads(labels, type_words)
+        usual = sorted(labels, key=heads.__getitem__)
+        page_order = sorted(usual, key=lambda label: page_ends.get(labels[label][0], 0))
+        leading = [group.members for group in groups if not group.follows_attributes]
+        sets = [frozenset(label for label in labels if set(labels[label]) & members) for members in leading]
+        fixed_labels = {label for label, members in labels.items() if members[0].candidate.fixed}
+        if fixed_labels:
+            heads |= _words_beside_fixed({label: heads[label] for label in usual}, fixed_labels, sets)
         else:
-            heads = self._plainest(heads, wanted, whole)
+            heads = self._plainest(heads, page_order, sets)
         for label, head in heads.items():
-            members = groups[label]
+            members = labels[label]
             if label.startswith(" "):
                 self._words[members[0]] = ("", head)
-                continue
-            inner = [found for deep, found in sets if deep and found <= set(members)]
-            first = sorted(members, key=lambda one: (len(one.candidate.sk) > one.candidate.type_position, plain[one]))
-            within = side_by_side(first, inner)
-            # The part consists of the id of the first type, which needs no word of its own.
-            own = int(len(within[0].candidate.sk) == within[0].candidate.type_position)
-            marked = in_this_order([plain[one] for one in within[own:]], self._separator)
-            for one, word in zip(within, ["", *marked] if own else marked, strict=True):
-                self._words[one] = (head, word)
+            else:
+                self._name_following_types(head, members, groups, type_words)
 
-    def _plainest(self, heads: dict[str, str], wanted: Sequence[str], sets: Sequence[frozenset[str]]) -> dict[str, str]:
+    def _type_words_in(self, placements: Sequence[Placement]) -> dict[Placement, str]:
+        """A word for each type in a partition, which no other one has."""
+        used_words = [self._existing_word(placement) for placement in placements if placement.candidate.fixed]
+        type_words: dict[Placement, str] = {}
+        for placement in placements:
+            type_words[placement] = upper(placement.entity)
+            if not placement.candidate.fixed:
+                type_words[placement] = next(word for word in _type_words(placement) if word not in used_words)
+                used_words.append(type_words[placement])
+        return type_words
+
+    def _full_label(self, placement: Placement, type_words: dict[Placement, str]) -> str:
+        label = self._label(placement) if placement.candidate.type_position else ""
+        if label:
+            return label
+        # A key that exists may begin with another word than its type, which a new key of the type then gets.
+        existence = " exists" if placement.candidate.fixed else ""
+        return f" {type_words[placement]}{existence}"
+
+    def _heads(self, labels: dict[str, list[Placement]], type_words: dict[Placement, str]) -> dict[str, str]:
+        """The first words of the sort keys, by label."""
+        heads = {label: self._head(label, members, type_words) for label, members in labels.items()}
+        for label in labels:
+            if not label.startswith(" ") and list(heads.values()).count(heads[label]) > 1:
+                heads[label] = label.replace(self._separator, "_")
+        return heads
+
+    def _name_following_types(
+        self, head: str, members: Sequence[Placement], groups: Sequence[_ReadTypes], type_words: dict[Placement, str]
+    ) -> None:
+        """Assign words to types that follow the same attributes."""
+        sets = [g.members for g in groups if g.follows_attributes and g.members <= set(members)]
+
+        def has_more_attributes(placement: Placement) -> bool:
+            return len(placement.candidate.sk) > placement.candidate.type_position
+
+        usual = sorted(members, key=lambda placement: (has_more_attributes(placement), type_words[placement]))
+        order = side_by_side(usual, sets)
+        # The part consists of the id of the first type, which needs no word of its own.
+        is_own_part = len(order[0].candidate.sk) == order[0].candidate.type_position
+        other_types = order[1:] if is_own_part else order
+        if is_own_part:
+            self._words[order[0]] = (head, "")
+        words = in_this_order([type_words[placement] for placement in other_types], self._separator)
+        for placement, word in zip(other_types, words, strict=True):
+            self._words[placement] = (head, word)
+
+    def _plainest(
+        self, heads: dict[str, str], page_order: Sequence[str], sets: Sequence[frozenset[str]]
+    ) -> dict[str, str]:
         """The heads in an order in which each set is contiguous: the one with the fewest marks, then the first one.
 
         The first and the last of each set stay so, because pages begin with them.
         """
-        first = side_by_side(wanted, sets)
+        usual = side_by_side(page_order, sets)
 
-        def ordered(order: Sequence[str]) -> dict[str, str]:
+        def with_marks(order: Sequence[str]) -> dict[str, str]:
             return dict(zip(order, in_this_order([heads[label] for label in order], self._separator), strict=True))
 
-        def marks(found: dict[str, str]) -> int:
-            return sum(len(found[label]) - len(heads[label]) for label in found)
+        def count_marks(words: dict[str, str]) -> int:
+            return sum(len(word) - len(heads[label]) for label, word in words.items())
 
-        found = [
-            ordered(order)
-            for order in (permutations(first) if len(first) <= _MOST_ORDERED else [tuple(first)])
-            if all(is_contiguous(order, one) and ends(order, one) == ends(first, one) for one in sets)
-        ]
-        return min(found, key=marks, default=ordered(first))
+        def is_allowed(order: Sequence[str]) -> bool:
+            return all(is_contiguous(order, group) and ends(order, group) == ends(usual, group) for group in sets)
 
-    def _there(self, placed: Placement) -> str:
+        orders = permutations(usual) if len(usual) <= _MOST_ORDERED else [tuple(usual)]
+        choices = [with_marks(order) for order in orders if is_allowed(order)]
+        return min(choices, key=count_marks, default=with_marks(usual))
+
+    def _existing_word(self, placement: Placement) -> str:
         """The word that an existing sort key begins with."""
-        facet = self._fixed.facets[placed.entity, placed.item, placed.slot]
+        facet = self._fixed.facets[placement.entity, placement.item, placement.slot]
         text = facet.sk[0] if facet.sk else ""
         word = re.split(r"[{" + re.escape(self._separator) + "]", text.removeprefix(self._separator))[0]
         return f"{self._separator}{word}" if text.startswith(self._separator) else word
 
-    def _label(self, placed: Placement) -> str:
+    def _label(self, placement: Placement) -> str:
         """The words before the type: the same for all types that are read together."""
-        entity = self._entity(placed.entity)
-        names = [one.attribute for one in placed.candidate.sk[: placed.candidate.type_position]]
+        entity = self._entity(placement.entity)
+        names = [key.attribute for key in placement.candidate.sk[: placement.candidate.type_position]]
         return self._separator.join(self._word(entity, name, names) for name in names)
 
-    def _head(self, label: str, members: Sequence[Placement], plain: dict[Placement, str]) -> str:
+    def _head(self, label: str, members: Sequence[Placement], type_words: dict[Placement, str]) -> str:
         if members[0].candidate.fixed:
-            return self._there(members[0])
+            return self._existing_word(members[0])
         if label.startswith(" "):
             return label[1:]
         first = label.split(self._separator)[0]
-        alone = {plain[one] for one in plain if not one.candidate.type_position}
-        return f"{first}S" if first in alone else first
+        # `ORDERS#{orderId}#ITEM` beside a type `ORDER` that follows no attribute.
+        words = {word for placement, word in type_words.items() if not placement.candidate.type_position}
+        return f"{first}S" if first in words else first
 
 
-def _is_meant(placed: Placement, question: ReadNeeds, need: Need, way: CollectionPlace) -> bool:
-    if not placed.candidate.fixed:
-        return lies_in(placed, question, need, way)
-    pk, rest = key_as_asked(placed, question, len(way.rest))
-    return placed.entity == need.entity and (frozenset(pk), rest) == (frozenset(way.names), way.rest)
+def _members_of(place: CollectionPlace, question: ReadNeeds, placements: Sequence[Placement]) -> frozenset[Placement]:
+    """The first key in a partition of each entity that a read finds there."""
+    members: set[Placement] = set()
+    for need in question.needs:
+        own = [placement for placement in placements if _is_in_place(placement, question, need, place)]
+        members.update(own[:1])
+    return frozenset(members)
 
 
-def _end(question: ReadNeeds) -> int:
+def _is_in_place(placement: Placement, question: ReadNeeds, need: Need, place: CollectionPlace) -> bool:
+    if not placement.candidate.fixed:
+        return lies_in(placement, question, need, place)
+    return placement.entity == need.entity and is_key_in(placement, question, place)
+
+
+def _page_end(question: ReadNeeds) -> int:
     """The end of a partition where a read begins: -1 for the lower end, 1 for the upper."""
     sort = question.read.sort
     return 1 if sort and sort[0].direction is Direction.DESC else -1
 
 
-def _membership(one: Membership) -> tuple[str, str]:
+def _membership_words(condition: Membership) -> tuple[str, str]:
     """The words of a condition of a sparse index: its attribute, and its values unless the attribute says it all.
 
-    >>> _membership(Membership("deletedAt")), _membership(Membership("leftAt", absent=True))
+    >>> _membership_words(Membership("deletedAt")), _membership_words(Membership("leftAt", absent=True))
     (('DELETED', ''), ('NOT_LEFT', ''))
-    >>> _membership(Membership("assigneeId", absent=True)), _membership(Membership("status", ("OPEN", "WAITING")))
-    (('NO_ASSIGNEE', ''), ('STATUS', 'OPEN_OR_WAITING'))
+    >>> _membership_words(Membership("assigneeId", absent=True))
+    ('NO_ASSIGNEE', '')
+    >>> _membership_words(Membership("status", ("OPEN", "WAITING")))
+    ('STATUS', 'OPEN_OR_WAITING')
     """
-    word = without_id(upper(one.attribute))
-    if one.values:
-        return word, "_OR_".join(map(upper, one.values))
+    word = without_id(upper(condition.attribute))
+    if condition.values:
+        return word, "_OR_".join(map(upper, condition.values))
     stem = re.sub(r"_(AT|ON)$", "", word)
-    return (f"{'NO' if stem == word else 'NOT'}_{stem}" if one.absent else stem), ""
+    if not condition.absent:
+        return stem, ""
+    return f"{'NO' if stem == word else 'NOT'}_{stem}", ""
 
 
-def free_type(name: str, kept: Design) -> str:
+def free_type(name: str, approved: Design) -> str:
     """The type of an entity's items: its name, unless an entity that had this name before has it.
 
     >>> from prejoin.design.model import Item
-    >>> kept = Design("shop", items=(Item("Customer", "User", ()),))
-    >>> free_type("Order", kept), free_type("User", kept)
+    >>> approved = Design("shop", items=(Item("Customer", "User", ()),))
+    >>> free_type("Order", approved), free_type("User", approved)
     ('Order', 'User2')
     """
-    taken = {item.tag for item in kept.items}
+    used_tags = {item.tag for item in approved.items}
     tag, number = name, 2
-    while tag in taken:
+    while tag in used_tags:
         tag, number = f"{name}{number}", number + 1
     return tag
 
 
-def _type_words(placed: Placement) -> Iterator[str]:
+def _type_words(placement: Placement) -> Iterator[str]:
     """Words for a type in a partition, the best first: `ORDER`, and where that is taken `ORDER_BY_TOTAL`."""
-    word = upper(placed.entity)
-    names = [upper(one.attribute) for one in placed.candidate.sk]
+    word = upper(placement.entity)
+    names = [upper(key.attribute) for key in placement.candidate.sk]
     yield word
     yield from (f"{word}_BY_{'_'.join(names[:size])}" for size in range(1, len(names) + 1))
     yield f"{word}_COPY"
@@ -618,31 +748,40 @@ def in_this_order(words: Sequence[str], separator: str) -> list[str]:
     >>> in_this_order(["C", "B", "A"], "#"), in_this_order(["B", "A"], "|")
     (['##C', '#B', 'A'], ['0B', '1A'])
     """
-    found = list(words[-1:])
+    # From the last word backwards, because a mark is needed by all words before it, too.
+    backwards = list(words[-1:])
     marks = ""
-    for word, after in zip(reversed(words[:-1]), reversed(words[1:]), strict=True):
-        marks += separator * (word + separator > after + separator)
-        found.append(marks + word)
+    for word, following in zip(reversed(words[:-1]), reversed(words[1:]), strict=True):
+        if word + separator > following + separator:
+            marks += separator
+        backwards.append(marks + word)
     if marks and separator >= "0":
-        return [f"{at}{word}" for at, word in enumerate(words)]
-    return found[::-1]
+        return [f"{position}{word}" for position, word in enumerate(words)]
+    return backwards[::-1]
 
 
-def _beside(heads: dict[str, str], fixed: set[str], sets: Sequence[frozenset[str]]) -> dict[str, str]:
+def _words_beside_fixed(
+    heads: dict[str, str], fixed_labels: set[str], sets: Sequence[frozenset[str]]
+) -> dict[str, str]:
     """Words for new types beside fixed ones: the usual word, or a fixed word as a prefix where they must be
     neighbours.
     """
-    free = [label for label in heads if label not in fixed]
-    words = [heads[label] for label in heads if label in fixed]
-    options = [[heads[label], *(f"{word}_{heads[label]}" for word in words)] for label in free]
-    for tried, choice in enumerate(product(*options)):
-        found = heads | dict(zip(free, choice, strict=True))
-        order = sorted(found, key=lambda label: f"{found[label]}#")
-        if len(set(found.values())) == len(found) and all(is_contiguous(order, one) for one in sets):
-            return found
-        if tried > MOST_STEPS:
+    new_labels = [label for label in heads if label not in fixed_labels]
+    fixed_words = [heads[label] for label in heads if label in fixed_labels]
+    options = [[heads[label], *(f"{word}_{heads[label]}" for word in fixed_words)] for label in new_labels]
+    for step, choice in enumerate(product(*options)):
+        words = heads | dict(zip(new_labels, choice, strict=True))
+        order = _sort_labels(words)
+        if len(set(words.values())) == len(words) and all(is_contiguous(order, group) for group in sets):
+            return words
+        if step > MOST_STEPS:
             break
     return heads
+
+
+def _sort_labels(words: dict[str, str]) -> list[str]:
+    """The labels in the order of their words, as DynamoDB sorts keys in which a separator follows."""
+    return sorted(words, key=lambda label: f"{words[label]}#")
 
 
 def without_id(word: str) -> str:
@@ -653,5 +792,5 @@ def without_id(word: str) -> str:
 @lru_cache(10_000)
 def upper(name: str) -> str:
     """A name as a word of a key: `OrderItem` becomes `ORDER_ITEM`."""
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
-    return re.sub(r"[^\w]+", "_", spaced).strip("_").upper() or "ITEM"
+    spaced_name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    return re.sub(r"[^\w]+", "_", spaced_name).strip("_").upper() or "ITEM"

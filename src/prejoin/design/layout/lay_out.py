@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from prejoin.constructs.registry import ending_of, lines_of
 from prejoin.design.counters import counters_of, with_kept
 from prejoin.design.layout.growth import with_recorded_attributes
 from prejoin.design.layout.key_words import KeyWords, free_type
@@ -16,86 +17,103 @@ from prejoin.design.solver.fixed_keys import free_name, key_names, names_in
 from prejoin.design.solver.placement import BASE, OWN, Placement, Problem, Selection
 from prejoin.design.stores import stores_of
 from prejoin.workload.model import Entity, Workload
+from prejoin.workload.tenants import common_tenant
 
 
-def lay_out(problem: Problem, chosen: Selection) -> Design:
+def lay_out(problem: Problem, selection: Selection) -> Design:
     """The design of a selection, without operations."""
-    workload, kept = problem.workload, problem.fixed.design
+    workload, approved_design = problem.workload, problem.fixed.design
     names = names_in(workload)
-    separator = names.get("separator", kept.separator)
-    words = KeyWords(problem, chosen, separator)
-    slots = _slots(problem, chosen)
+    separator = names.get("separator", approved_design.separator)
+    words = KeyWords(problem, selection, separator)
+    slots = _slots(problem, selection)
     items: list[Item] = []
     for entity in workload.entities:
-        own = [p for p in chosen.placed if p.entity == entity.name]
-        for number in sorted({p.item for p in own}):
-            placed = sorted((p for p in own if p.item == number), key=lambda p: p.slot)
-            facets = tuple(words.facet(p, slots[p.slot].name) for p in placed)
-            found = _item(problem, words, placed[0], facets, items)
-            items.append(found if found.copy else with_recorded_attributes(found, workload))
+        own = [placement for placement in selection.placed if placement.entity == entity.name]
+        for number in sorted({placement.item for placement in own}):
+            placements = sorted((p for p in own if p.item == number), key=lambda placement: placement.slot)
+            facets = tuple(words.facet(placement, slots[placement.slot].name) for placement in placements)
+            item = _item(problem, words, placements[0], facets, items)
+            items.append(item if item.copy else with_recorded_attributes(item, workload))
+    # The key of a shard is made of the item's key, which has to be two texts.
+    can_have_shards = bool(slots[0].sk) and not approved_design.raw_keys
     return msgspec.structs.replace(
-        kept,
-        table=names.get("table", _table_name(workload) if kept.table == TABLE else kept.table),
+        approved_design,
+        table=names.get("table", _table_name(workload) if approved_design.table == TABLE else approved_design.table),
         slots=slots,
         items=tuple(items),
-        guards=tuple(dict.fromkeys((*kept.guards, *_guards(workload, chosen)))),
-        # The key of a shard is made of the item's key, which has to be two texts.
-        counters=with_kept(kept.counters, counters_of(workload) if slots[0].sk and not kept.raw_keys else ()),
-        stores=stores_of(workload, kept.stores),
-        type_attribute=names.get("type attribute")
-        or (kept.type_attribute if kept.items else free_name(kept.type_attribute, workload)),
+        guards=tuple(dict.fromkeys((*approved_design.guards, *_guards(workload, selection)))),
+        counters=with_kept(approved_design.counters, counters_of(workload) if can_have_shards else ()),
+        stores=stores_of(workload, approved_design.stores),
+        type_attribute=names.get("type attribute") or _type_attribute(workload, approved_design),
         separator=separator,
-        ttl_attribute=kept.ttl_attribute
-        or next((a.name for e in workload.entities for a in e.attributes if a.ttl), _end_of_versions(workload)),
+        ttl_attribute=approved_design.ttl_attribute or _ttl_attribute(workload),
     )
 
 
-def _end_of_versions(workload: Workload) -> str:
-    """The TTL attribute of a table in which only earlier versions end; empty if they do not."""
-    ends = any(e.history and e.history.seconds is not None for e in workload.entities)
-    return free_name("expiresAt", workload) if ends else ""
+def _type_attribute(workload: Workload, approved_design: Design) -> str:
+    """The attribute that names the type of an item: of a new table, a name that no entity has."""
+    return (
+        approved_design.type_attribute if approved_design.items else free_name(approved_design.type_attribute, workload)
+    )
+
+
+def _ttl_attribute(workload: Workload) -> str:
+    """The TTL attribute that the entities declare; DynamoDB has one for the whole table."""
+    for entity in workload.entities:
+        ending = ending_of(entity)
+        if ending:
+            return ending.name
+    return _end_of_constructs(workload)
+
+
+def _end_of_constructs(workload: Workload) -> str:
+    """The TTL attribute of a table in which only items of constructs expire; empty if they do not."""
+    have_ends = any(bound.ends for entity in workload.entities for bound in lines_of(entity))
+    return free_name("expiresAt", workload) if have_ends else ""
 
 
 def _item(
-    problem: Problem, words: KeyWords, placed: Placement, facets: tuple[Facet, ...], before: Sequence[Item]
+    problem: Problem, words: KeyWords, placement: Placement, facets: tuple[Facet, ...], items: Sequence[Item]
 ) -> Item:
-    """An item with its keys. An existing item keeps its name and type."""
-    name, number = placed.entity, placed.item
-    there = problem.fixed.design.item(name) if number == OWN else None
-    if 0 < number <= len(copies := problem.fixed.copies(name)):
-        there = copies[number - 1]
-    if there:
-        return msgspec.structs.replace(there, facets=facets)
+    """An item with its keys. An existing item keeps its name and type; `items` are those before it."""
+    name, number = placement.entity, placement.item
+    existing = problem.fixed.design.item(name) if number == OWN else None
+    copies = problem.fixed.copies(name)
+    if 0 < number <= len(copies):
+        existing = copies[number - 1]
+    if existing:
+        return msgspec.structs.replace(existing, facets=facets)
     if number == OWN:
         return Item(name, free_type(name, problem.fixed.design), facets)
-    copy = _copy_name(words.parents_first(placed))
-    while any((item.entity, item.copy) == (name, copy) for item in before):
+    # A copy is named after its partition; a second one with the same partition gets its number.
+    copy = _copy_name(words.parents_first(placement))
+    while any((item.entity, item.copy) == (name, copy) for item in items):
         copy += f"-{number}"
-    own = next((item for item in before if item.entity == name and not item.copy), None)
+    own = next((item for item in items if item.entity == name and not item.copy), None)
     return Item(name, f"{own.tag if own else name}.{copy}", facets, copy)
 
 
-def _slots(problem: Problem, chosen: Selection) -> tuple[Slot, ...]:
+def _slots(problem: Problem, selection: Selection) -> tuple[Slot, ...]:
     """The table and its indexes, existing ones first. New indexes continue the naming of existing ones."""
-    found = list(problem.fixed.design.slots)
+    slots = list(problem.fixed.design.slots)
     pk, sk = key_names(problem.workload)
     if not any(place[2] == BASE for place in problem.fixed.facets):
-        found[:1] = [Slot(TABLE, (KeyAttribute(pk),), (KeyAttribute(sk),))]
-    while len(found) <= chosen.indexes:
-        number = len(found)
-        ours = [KeyAttribute(free_name(f"gsi{number}{name}", problem.workload)) for name in (pk, sk)]
-        usual = Slot(f"gsi{number}", (ours[0],), (ours[1],))
-        found.append(_like(found[-1], number) or usual)
-    return tuple(found)
+        slots[:1] = [Slot(TABLE, (KeyAttribute(pk),), (KeyAttribute(sk),))]
+    while len(slots) <= selection.indexes:
+        number = len(slots)
+        index_pk, index_sk = (KeyAttribute(free_name(f"gsi{number}{name}", problem.workload)) for name in (pk, sk))
+        slots.append(_like(slots[-1], number) or Slot(f"gsi{number}", (index_pk,), (index_sk,)))
+    return tuple(slots)
 
 
 def _like(last: Slot, number: int) -> Slot | None:
     """A slot with the next number, if the last one is numbered: `GSI2` with `GSI2PK` follows `GSI1` with `GSI1PK`."""
-    before, now = str(number - 1), str(number)
+    previous = str(number - 1)
     texts = [last.name, *(attribute.name for attribute in (*last.pk, *last.sk))]
-    if number == 1 or len(texts) != 3 or any(text.count(before) != 1 for text in texts):
+    if number == 1 or len(texts) != 3 or any(text.count(previous) != 1 for text in texts):
         return None
-    name, pk, sk = (text.replace(before, now) for text in texts)
+    name, pk, sk = (text.replace(previous, str(number)) for text in texts)
     return Slot(name, (KeyAttribute(pk),), (KeyAttribute(sk),))
 
 
@@ -108,10 +126,10 @@ def _table_name(workload: Workload) -> str:
     return text if len(text) >= 3 else "table"
 
 
-def _guards(workload: Workload, chosen: Selection) -> Iterable[Guard]:
+def _guards(workload: Workload, selection: Selection) -> Iterable[Guard]:
+    bases = {p.entity: p.candidate for p in selection.placed if (p.item, p.slot) == (OWN, BASE)}
     for entity in workload.entities:
-        base = next(p.candidate for p in chosen.placed if (p.entity, p.item, p.slot) == (entity.name, OWN, BASE))
-        yield from guards_of(workload, entity, base)
+        yield from guards_of(workload, entity, bases[entity.name])
 
 
 def guards_of(workload: Workload, entity: Entity, base: Candidate) -> Iterator[Guard]:
@@ -120,6 +138,9 @@ def guards_of(workload: Workload, entity: Entity, base: Candidate) -> Iterator[G
     ids = tuple(a.name for a in entity.id)
     if ids and set(base.attributes) > set(ids) and not extendable(workload, entity) and not base.fixed:
         groups.append(ids)
+    tenant = common_tenant(workload, entity.name)
     for group in dict.fromkeys(groups):
         if set(group) != set(base.attributes):
-            yield Guard(entity.name, tuple(group))
+            # As the client does: the keys of guards begin with the tenant.
+            names = tuple(name for name in group if name not in tenant)
+            yield Guard(entity.name, (*tenant, *names))

@@ -9,10 +9,11 @@ from decimal import Decimal
 
 from msgspec.structs import replace
 
+from prejoin.constructs.registry import held_attributes
 from prejoin.design.cost.bill import bill
 from prejoin.design.mapping.map_patterns import map_changed_index, map_patterns
 from prejoin.design.mapping.map_reads import ask_of
-from prejoin.design.model import TABLE, Design, Operation, Projection, ProjectionKind, Request, Slot
+from prejoin.design.model import TABLE, Design, Item, Operation, Projection, ProjectionKind, Request, Slot
 from prejoin.protocol.limits import INDEX_PROJECTED_ATTRIBUTES, PROJECTED_ATTRIBUTES
 from prejoin.workload.model import Read, Workload
 
@@ -25,26 +26,28 @@ def with_projections(design: Design, workload: Workload, kept: Design | None = N
 
     Indexes of an approved design keep their projections, because DynamoDB cannot change them.
     """
-    whole = bill(workload, design).total
-    found: list[tuple[Decimal, str, Projection]] = []
-    there = {slot.name for slot in kept.slots} if kept else set()
-    for slot in (one for one in design.indexes if one.name not in there):
-        for projection, narrow in _narrower(slot, design, workload):
-            saved = whole - bill(workload, narrow).total
-            if saved >= WORTH:
-                found.append((saved, slot.name, projection))
-    chosen: dict[str, Projection] = {}
-    for _, name, projection in sorted(found, key=lambda one: (-one[0], one[1])):
-        named = sum(len(p.attributes) for p in chosen.values()) + len(projection.attributes)
-        if name not in chosen and named <= PROJECTED_ATTRIBUTES:
-            chosen[name] = projection
-    return map_patterns(_holding(design, chosen), workload) if chosen else design
+    current = bill(workload, design).total
+    approved_slots = {slot.name for slot in kept.slots} if kept else set()
+    savings: list[tuple[Decimal, str, Projection]] = []
+    for slot in design.indexes:
+        if slot.name not in approved_slots:
+            for projection, narrow_design in _narrower(slot, design, workload):
+                saving = current - bill(workload, narrow_design).total
+                if saving >= WORTH:
+                    savings.append((saving, slot.name, projection))
+    projections: dict[str, Projection] = {}
+    # DynamoDB limits the attributes that all indexes of a table name together: the largest savings come first.
+    for _, name, projection in sorted(savings, key=lambda saving: (-saving[0], saving[1])):
+        named_count = sum(len(p.attributes) for p in projections.values()) + len(projection.attributes)
+        if name not in projections and named_count <= PROJECTED_ATTRIBUTES:
+            projections[name] = projection
+    return map_patterns(_with_projected(design, projections), workload) if projections else design
 
 
-def _holding(design: Design, projections: dict[str, Projection]) -> Design:
+def _with_projected(design: Design, projections: dict[str, Projection]) -> Design:
     """The design with other projections, not mapped yet."""
-    slots = tuple(replace(s, projection=projections.get(s.name, s.projection)) for s in design.slots)
-    return replace(design, slots=slots)
+    slots = [replace(slot, projection=projections.get(slot.name, slot.projection)) for slot in design.slots]
+    return replace(design, slots=tuple(slots))
 
 
 def _narrower(slot: Slot, design: Design, workload: Workload) -> list[tuple[Projection, Design]]:
@@ -53,49 +56,77 @@ def _narrower(slot: Slot, design: Design, workload: Workload) -> list[tuple[Proj
     Reads of whole items may take an index with the same keys that comes later.
     """
     twin = twin_of(slot, design)
-    needed = attributes_read(slot, design, workload, whole=twin is None)
-    if needed is None:
+    needed_names = attributes_read(slot, design, workload, whole=twin is None)
+    if needed_names is None:
         return []
-    there = [e for i in design.items if i.facet(slot.name) and (e := workload.entity(i.entity))]
-    attributes = {a.name: a for entity in there for a in entity.attributes}
-    # The TTL attribute shows whether an item has expired.
-    ending = {a.name for entity in there for a in entity.attributes if a.ttl}
-    keys = {key.name for s in (design.slots[0], slot) for key in (*s.pk, *s.sk)}
-    included = sorted(((needed & set(attributes)) | ending) - keys)
+    operations = [_without_units(operation, slot, twin) for operation in design.operations]
+    result: list[tuple[Projection, Design]] = []
+    for projection in _possible_projections(slot, design, workload, needed_names):
+        projected_design = _with_projected(design, {slot.name: projection})
+        narrow_design = map_changed_index(projected_design, workload, slot.name)
+        if [_without_units(operation, slot, twin) for operation in narrow_design.operations] == operations:
+            result.append((projection, narrow_design))
+    return result
+
+
+def _possible_projections(
+    slot: Slot, design: Design, workload: Workload, needed_names: frozenset[str]
+) -> list[Projection]:
+    """The projections of an index that hold some attributes, and what reads test to hide items."""
+    included_names, tests = _held_attributes(slot, design, workload, needed_names)
     # A filter tests attributes, and not the parts of a key.
-    filters = any(r.filters for operation in design.operations for r in operation.requests if r.slot == slot.name)
-    found = [] if ending or filters else [Projection(ProjectionKind.KEYS_ONLY)]
+    requests = [r for operation in design.operations for r in operation.requests if r.slot == slot.name]
+    has_filters = any(request.filters for request in requests)
+    projections = [] if tests or has_filters else [Projection(ProjectionKind.KEYS_ONLY)]
     # The type attribute tells several types of items apart.
-    named = (design.type_attribute, *included)
-    if len(named) <= INDEX_PROJECTED_ATTRIBUTES:
-        found.append(Projection(ProjectionKind.INCLUDE, named))
-    before = [_asked(one, slot, twin) for one in design.operations]
-    mapped = [(one, map_changed_index(_holding(design, {slot.name: one}), workload, slot.name)) for one in found]
-    return [
-        (projection, narrow)
-        for projection, narrow in mapped
-        if [_asked(one, slot, twin) for one in narrow.operations] == before
-    ]
+    names = (design.type_attribute, *included_names)
+    if len(names) <= INDEX_PROJECTED_ATTRIBUTES:
+        projections.append(Projection(ProjectionKind.INCLUDE, names))
+    return projections
+
+
+def _held_attributes(
+    slot: Slot, design: Design, workload: Workload, needed_names: frozenset[str]
+) -> tuple[list[str], set[str]]:
+    """The attributes that an index has to hold beside keys, and those of them that reads test to hide items."""
+    names_in_index = {item.entity for item in design.items if item.facet(slot.name)}
+    attribute_names: set[str] = set()
+    tests: set[str] = set()
+    for entity in workload.entities:
+        if entity.name in names_in_index:
+            attribute_names |= {a.name for a in entity.attributes}
+            tests |= {name for name in held_attributes(entity) if entity.attribute(name)}
+    # Every index holds its own keys and those of the table.
+    keys = {key.name for key_slot in (design.slots[0], slot) for key in (*key_slot.pk, *key_slot.sk)}
+    return sorted(((needed_names & attribute_names) | tests) - keys), tests
 
 
 def twin_of(slot: Slot, design: Design) -> Slot | None:
     """A later index with all keys of this one: reads of whole items can take it, and this one may hold less."""
 
     def keys(name: str) -> set[tuple[object, ...]]:
-        return {(item.name, f.pk, f.sk, f.when) for item in design.items if (f := item.facet(name))}
+        facets = [(item.name, item.facet(name)) for item in design.items]
+        return {(item_name, facet.pk, facet.sk, facet.when) for item_name, facet in facets if facet}
 
-    later = design.indexes[design.indexes.index(slot) + 1 :]
-    return next((other for other in later if keys(slot.name) <= keys(other.name)), None)
+    position = design.indexes.index(slot)
+    for other in design.indexes[position + 1 :]:
+        if keys(slot.name) <= keys(other.name):
+            return other
+    return None
 
 
 def without_index(slot: Slot, design: Design, workload: Workload) -> Design:
     """The design without an index, mapped again."""
-    items = [replace(i, facets=tuple(f for f in i.facets if f.slot != slot.name)) for i in design.items]
+    items = tuple(_without_facet(item, slot) for item in design.items)
     slots = tuple(other for other in design.slots if other is not slot)
-    return map_patterns(replace(design, slots=slots, items=tuple(items)), workload)
+    return map_patterns(replace(design, slots=slots, items=items), workload)
 
 
-def _asked(operation: Operation, slot: Slot, twin: Slot | None) -> Operation:
+def _without_facet(item: Item, slot: Slot) -> Item:
+    return replace(item, facets=tuple(facet for facet in item.facets if facet.slot != slot.name))
+
+
+def _without_units(operation: Operation, slot: Slot, twin: Slot | None) -> Operation:
     """The operation without its units, as if an index and its twin were the same."""
     requests = operation.requests
     if twin is not None:
@@ -108,27 +139,27 @@ def attributes_read(slot: Slot, design: Design, workload: Workload, whole: bool 
 
     If reads of whole items have another index, they count only where `whole` is set.
     """
-    found: set[str] = set()
-    asked = False
+    names: set[str] = set()
+    is_read = False
     for operation in design.operations:
         for request in operation.requests:
             if request.slot != slot.name or request.slot == TABLE:
                 continue
-            names = _wanted_by(operation, request, workload)
-            if names is None:
+            wanted_names = _wanted_by(operation, request, workload)
+            if wanted_names is None:
                 if whole:
                     return None
                 continue
-            asked = True
-            found |= names
-    return frozenset(found) if asked else None
+            is_read = True
+            names |= wanted_names
+    return frozenset(names) if is_read else None
 
 
 def _wanted_by(operation: Operation, request: Request, workload: Workload) -> set[str] | None:
+    """The attributes that a request wants; None for whole items."""
     read = workload.pattern(operation.pattern)
-    if not isinstance(read, Read):
-        return set(request.attributes) or None
-    if request is not operation.requests[0]:
+    # A write, and the second request of a join, name the attributes that they project.
+    if not isinstance(read, Read) or request is not operation.requests[0]:
         return set(request.attributes) or None
     ask = ask_of(read, workload)
     if ask.needs is None:

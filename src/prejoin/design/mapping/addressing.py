@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import assert_never
 
 from prejoin import keys
-from prejoin.design.mapping.facets import ending, held_by
+from prejoin.constructs.registry import all_constructs
+from prejoin.design.mapping.facets import held_by
 from prejoin.design.model import Design, Facet, Item, When
 from prejoin.keys import Lookup, Plan, fields_of
-from prejoin.workload.lookup import changes, identified
+from prejoin.workload.lookup import identified
 from prejoin.workload.model import (
-    Action,
     Change,
     ChangeOp,
     Entity,
     Verb,
-    Write,
 )
 from prejoin.workload.optional_inputs import is_optional
-from prejoin.workload.targets import said_equal
+from prejoin.workload.program.resolved_write import Step
 
 # --- What has to be found or read before ----------------------------------------------------------------------------
 
@@ -34,82 +33,95 @@ def finding(facets: Iterable[keys.Facet], entity: Entity, names: frozenset[str])
         return None
     ask = Lookup.of(entity.name, equal=names, filtered=names)
     # Keys of other entities may lie between those of this one.
-    found = keys.plan([f for f in facets if f.entity != entity.name or _finds(keys.plan((f,), ask), entity)], ask)
-    return found if isinstance(found, Plan) else None
+    plan = keys.plan([f for f in facets if f.entity != entity.name or _finds(keys.plan((f,), ask), entity)], ask)
+    return plan if isinstance(plan, Plan) else None
 
 
-def _finds(found: Plan | keys.Refusal, entity: Entity) -> bool:
-    if not isinstance(found, Plan) or not found.filtered:
-        return isinstance(found, Plan)
-    given = {field.attribute for field in found.facets[0].pk.fields} | {*found.prefix}
-    return identified(entity, given) or any(a.generated and a.name in given for a in entity.id)
+def _finds(plan: Plan | keys.Refusal, entity: Entity) -> bool:
+    if not isinstance(plan, Plan) or not plan.filtered:
+        return isinstance(plan, Plan)
+    # A part that is made of a value, such as its shard, does not tell the value.
+    pk_names = {field.attribute for field in plan.facets[0].pk.fields if not field.encoding.derived} | {*plan.prefix}
+    return identified(entity, pk_names) or any(a.generated and a.name in pk_names for a in entity.id)
 
 
-def sought(
-    write: Write, action: Action, facets: Sequence[keys.Facet], entity: Entity, names: frozenset[str]
-) -> frozenset[str]:
+def sought(step: Step, facets: Sequence[keys.Facet], names: frozenset[str]) -> frozenset[str]:
     """The attributes by which an item is found, of those that are known.
 
     What only a condition says is no filter if the others identify the item: the write checks it, and an index may not
     have the newest value yet.
     """
-    found = finding(facets, entity, names)
-    rest = names - (found.filtered & said_equal(write, action, entity).keys()) if found else names
-    return rest if identified(entity, rest) and finding(facets, entity, rest) else names
+    plan = finding(facets, step.entity, names)
+    identifying = names - (plan.filtered & step.fixed.keys()) if plan else names
+    is_enough = identified(step.entity, identifying) and finding(facets, step.entity, identifying)
+    return identifying if is_enough else names
 
 
-def unknown(write: Write, action: Action, entity: Entity, design: Design, names: frozenset[str]) -> set[str]:
-    """The attributes of an item that must be read first, because index keys, copies or guards contain them.
+def unknown(step: Step, design: Design, names: frozenset[str]) -> set[str]:
+    """The attributes of an item that must be read first: index keys, copies or items of constructs contain them.
 
     A put may replace an item with other values, whatever the caller gives. An index key is written anew, so only its
-    new values are needed. A copy or a guard is addressed by its old values.
+    new values are needed. A copy or a construct's item is addressed by its old values.
     """
+    entity = step.entity
     item = design.item(entity.name)
     if item is None:
         return set()
-    if entity.history and action.verb in (Verb.UPDATE, Verb.DELETE):
-        return {a.name for a in entity.attributes}  # the whole item becomes a version
-    copies = [i for i in design.items if i.entity == entity.name and i.copy]
-    guards = [set(g.attributes) for g in design.guards if g.entity == entity.name]
-    # A guard expires with its item and may then belong to another: to put or exchange one needs the expiry.
-    ends = {ending(design, entity)} - {""} if guards else set()
-    needed: set[str] = set()
-    match action.verb:
+    copies = [other for other in design.items if other.entity == entity.name and other.copy]
+    always: set[str] = set()
+    needed_names: set[str] = set()
+    for bound in all_constructs(entity, design):
+        always |= bound.depends(step.action)
+        needed_names |= bound.located_by(step.action, step.changed, design)
+    base_names = attributes_of(item.facets[0])
+    match step.verb:
         case Verb.PUT:
             names = frozenset()
-            needed = ends.union(*(placing(copy.facets[0]) for copy in copies), *guards)
+            needed_names.update(*(placing(copy.facets[0]) for copy in copies))
         case Verb.DELETE:
-            needed = set().union(*(placing(copy.facets[0]) for copy in copies), *guards)
+            needed_names.update(*(placing(copy.facets[0]) for copy in copies))
         case Verb.UPDATE | Verb.UPSERT:
-            changed = changes(write, action, entity)
-            touched = {change.attribute for change in changed}
-            settled = {c.attribute for c in changed if c.op in (ChangeOp.SET, ChangeOp.REMOVE)}
-            optional = {c.attribute for c in changed if is_optional(write, c)}
-            sure = [c for c in changed if c.attribute not in optional]
-            names -= touched - settled  # an increment needs the current value, whatever it was when the item was found
+            changed_names = step.changed - base_names  # an upsert sets parts of its key to the same
+            # An increment needs the current value, whatever it was when the item was found.
+            names -= changed_names - _settled_names(step)
             for facet in item.facets[1:]:
-                # A change that may be left out leaves the current value, unless the key depends on nothing else that
-                # changes: then the key stays, too.
-                alone = len(touched & placing(facet)) == 1
-                new = settled if alone else settled - optional
-                if not leaves(facet, sure):
-                    needed |= _rewritten(facet, design, entity, touched) - new
-                if action.verb is Verb.UPSERT and _enters(facet, entity, touched):
-                    needed |= placing(facet) - new  # an item that exists may be there or not
+                needed_names |= _needed_by_index(step, facet, design, changed_names)
+            optional_names = {change.attribute for change in step.changes if is_optional(step.write, change)}
+            settled_names = _settled_names(step) - optional_names
             for copy in copies:
-                needed |= _of_copy(copy, held(copy, design, entity), design, entity, touched, settled - optional)
-            for guard in guards:
-                needed |= guard | ends if touched & guard else guard if touched & ends else set()
+                held_names = held(copy, design, entity)
+                needed_names |= _of_copy(copy, held_names, design, entity, changed_names, settled_names)
         case Verb.CREATE | Verb.EXPIRE:
             pass
         case _:
-            assert_never(action.verb)
-    return needed - names - attributes_of(item.facets[0])
+            assert_never(step.verb)
+    return always | (needed_names - names - base_names)
 
 
-def leaves(facet: Facet, changed: Iterable[Change]) -> bool:
+def _settled_names(step: Step) -> set[str]:
+    """The attributes whose new values do not depend on the old ones."""
+    return {change.attribute for change in step.changes if change.op in (ChangeOp.SET, ChangeOp.REMOVE)}
+
+
+def _needed_by_index(step: Step, facet: Facet, design: Design, changed_names: Set[str]) -> set[str]:
+    """The attributes that an update needs of an index key, beside the new values that it sets."""
+    optional_names = {change.attribute for change in step.changes if is_optional(step.write, change)}
+    sure_changes = [change for change in step.changes if change.attribute not in optional_names]
+    # A change that may be left out leaves the current value, unless the key depends on nothing else that changes: then
+    # the key stays, too.
+    is_only_change = len(changed_names & placing(facet)) == 1
+    new_names = _settled_names(step) if is_only_change else _settled_names(step) - optional_names
+    needed_names: set[str] = set()
+    if not leaves(facet, sure_changes):
+        needed_names |= rewritten(facet, design, step.entity, changed_names)
+    if step.verb is Verb.UPSERT and _enters(facet, step.entity, changed_names):
+        needed_names |= placing(facet)  # an item that exists may be there or not
+    return needed_names - new_names
+
+
+def leaves(facet: Facet, changes: Iterable[Change]) -> bool:
     """Whether a change takes an item out of a sparse facet, whatever the item was: then its key need not be known."""
-    for change in changed:
+    for change in changes:
         for when in (w for w in facet.when if w.attribute == change.attribute):
             if when.absent:
                 out = change.op is ChangeOp.SET
@@ -123,7 +135,7 @@ def leaves(facet: Facet, changed: Iterable[Change]) -> bool:
     return False
 
 
-def _enters(facet: Facet, entity: Entity, touched: set[str]) -> bool:
+def _enters(facet: Facet, entity: Entity, changed_names: Set[str]) -> bool:
     """Whether an item that an upsert creates may be in a sparse facet: by the defaults, or by what the upsert sets."""
 
     def holds(when: When) -> bool:
@@ -131,36 +143,36 @@ def _enters(facet: Facet, entity: Entity, touched: set[str]) -> bool:
         default = attribute.default if attribute else None
         return default is None if when.absent else default is not None and (not when.values or default in when.values)
 
-    return bool(facet.when) and all(holds(when) for when in facet.when if when.attribute not in touched)
+    return bool(facet.when) and all(holds(when) for when in facet.when if when.attribute not in changed_names)
 
 
 def _of_copy(
-    copy: Item, holds: frozenset[str], design: Design, entity: Entity, touched: set[str], settled: set[str]
+    copy: Item, holds: frozenset[str], design: Design, entity: Entity, changed_names: Set[str], settled_names: Set[str]
 ) -> set[str]:
     """The attributes that an update needs of a copy: its key; or all of it, if it moves."""
-    if touched & placing(copy.facets[0]):
+    if changed_names & placing(copy.facets[0]):
         return set(holds)
-    if not touched & holds:
+    if not changed_names & holds:
         return set()
-    keys_ = (_rewritten(facet, design, entity, touched) - settled for facet in copy.facets[1:])
+    keys_ = (rewritten(facet, design, entity, changed_names) - settled_names for facet in copy.facets[1:])
     return placing(copy.facets[0]).union(*keys_)
 
 
-def _rewritten(facet: Facet, design: Design, entity: Entity, touched: set[str]) -> set[str]:
+def rewritten(facet: Facet, design: Design, entity: Entity, changed_names: Set[str]) -> set[str]:
     """The attributes of the index keys that a change rewrites, and of their sparse conditions."""
-    if facet.when or _may_lack(facet, entity):
-        return placing(facet) if touched & placing(facet) else set()
+    if facet.when or may_lack(facet, entity):
+        return placing(facet) if changed_names & placing(facet) else set()
     slot = design.slot(facet.slot)
     names = [k.name for k in (*slot.pk, *slot.sk)] if slot else []
-    found: set[str] = set()
+    key_names: set[str] = set()
     for attribute, text in zip(names, (*facet.pk, *facet.sk), strict=False):
         parts = set(fields_of(text))
-        if touched & parts and text != f"{{{attribute}}}":  # an attribute that is itself a key is not a template
-            found |= parts
-    return found
+        if changed_names & parts and text != f"{{{attribute}}}":  # an attribute that is itself a key is not a template
+            key_names |= parts
+    return key_names
 
 
-def _may_lack(facet: Facet, entity: Entity) -> bool:
+def may_lack(facet: Facet, entity: Entity) -> bool:
     """Whether items without an optional attribute are missing from a facet."""
     texts = (*facet.pk, *facet.sk)
     return any(
@@ -180,5 +192,5 @@ def attributes_of(facet: Facet) -> set[str]:
 
 def held(copy: Item, design: Design, entity: Entity) -> frozenset[str]:
     """The attributes of a copy."""
-    found = held_by(design, entity, copy)
-    return frozenset(a.name for a in entity.attributes) if found is None else found
+    held_names = held_by(design, entity, copy)
+    return frozenset(a.name for a in entity.attributes) if held_names is None else held_names

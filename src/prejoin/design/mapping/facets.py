@@ -6,47 +6,44 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from prejoin import keys
+from prejoin.constructs.registry import added_constructs, ending_in, held_attributes
 from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, ProjectionKind, Slot, When
-from prejoin.keys.content import part_facet
-from prejoin.keys.counter import counter_key
 from prejoin.types import Kind
 from prejoin.workload.constants import constant_or_text
-from prejoin.workload.contents import contents_of
-from prejoin.workload.model import VERSION, Entity, Workload
+from prejoin.workload.model import Entity, Workload
 
-_MOMENTS = frozenset({Kind.DATETIME, Kind.INTEGER, Kind.NUMBER, Kind.DECIMAL})
-"""Types of a TTL attribute: a time, or the seconds since 1970."""
+_WITHOUT_CONSTANTS = frozenset({Kind.LIST, Kind.SET, Kind.MAP, Kind.CONTENT})
+"""Types whose values a sparse condition cannot compare with a constant."""
 
 
 def planner_facets(design: Design, workload: Workload) -> tuple[keys.Facet, ...]:
-    """All facets of a design, in the order of its items, and then those of the parts of large contents.
+    """All facets of a design, in the order of its items, and then those of items of constructs.
 
     TemplateError if one names an unknown attribute.
     """
-    found = []
+    facets_of_items = []
     for item in design.items:
         entity = workload.entity(item.entity)
         if entity is not None:
-            facets = (*item.facets, *_unsaid(design, entity, item))
-            found += [planner_facet(design, entity, item, facet) for facet in facets]
-    return (*found, *_parts(design, workload, found))
+            facets = (*item.facets, *_implicit_facets(design, entity, item))
+            facets_of_items += [planner_facet(design, entity, item, facet) for facet in facets]
+    return (*facets_of_items, *_construct_facets(design, workload, facets_of_items))
 
 
-def _parts(design: Design, workload: Workload, facets: Iterable[keys.Facet]) -> Iterator[keys.Facet]:
-    """The facets of the parts of large contents, which share the partitions of their items."""
+def _construct_facets(design: Design, workload: Workload, facets: Iterable[keys.Facet]) -> Iterator[keys.Facet]:
+    """The facets of items of constructs that share the partitions of their entity's items."""
     for base in facets:
-        entity, item = workload.entity(base.entity), design.item(base.entity)
-        if entity and item and base.slot == TABLE and not base.copy and base.sk:
-            for attribute in contents_of(entity):
-                types = entity.types
-                yield part_facet(item.tag, attribute.name, base.pk, base.sk.attributes, types, design.separator)
+        entity = workload.entity(base.entity)
+        if entity is not None and base.slot == TABLE and not base.copy:
+            for bound in added_constructs(entity, design):
+                yield from bound.beside(base, design)
 
 
 def usable_facets(design: Design, workload: Workload) -> Iterator[keys.Facet]:
     """The facets of a design that may have mistakes, without those that cannot be keys. Checks report those."""
     for item in design.items:
         entity = workload.entity(item.entity)
-        for facet in (*item.facets, *_unsaid(design, entity, item)) if entity else ():
+        for facet in (*item.facets, *_implicit_facets(design, entity, item)) if entity else ():
             if entity and design.slot(facet.slot) and facet.pk:
                 with suppress(keys.TemplateError):
                     yield planner_facet(design, entity, item, facet)
@@ -69,28 +66,6 @@ def planner_facet(design: Design, entity: Entity, item: Item, facet: Facet) -> k
     )
 
 
-def counter_templates(design: Design, entity: Entity) -> tuple[keys.Template, keys.Template]:
-    """The templates of the key of an entity's counter. The entity's own key is a partition and a sort key of texts."""
-    item = design.item(entity.name)
-    assert item is not None  # a design without a key for its counter does not fit its workload
-    facet = planner_facet(design, entity, item, item.facets[0])
-    assert isinstance(facet.pk, keys.Template)
-    assert isinstance(facet.sk, keys.Template)
-    return counter_key(item.tag, facet.pk, facet.sk, entity.types, design.separator)
-
-
-def history_key(design: Design, entity: Entity, copy: str = "") -> tuple[str, str]:
-    """The templates of the partition and sort key of the earlier versions of an entity, or of one of its copies.
-
-    Each item has a partition for its versions, which begins with the item's own key, so that policies for the
-    partitions of a tenant apply to them.
-    """
-    item = design.item(entity.name, copy)
-    assert item is not None  # a design without a key for an entity does not fit its workload
-    facet = item.facets[0]
-    return design.separator.join((*facet.pk, *facet.sk, "HISTORY")), f"{{{VERSION}}}"
-
-
 def is_natural(texts: Iterable[str], attributes: Iterable[KeyAttribute]) -> bool:
     """Whether the key attributes of the slot are attributes of the entity itself.
 
@@ -100,20 +75,14 @@ def is_natural(texts: Iterable[str], attributes: Iterable[KeyAttribute]) -> bool
     return list(texts) == [f"{{{a.name}}}" for a in attributes]
 
 
-def ending(design: Design, entity: Entity) -> str:
-    """The TTL attribute of an entity; empty if it has none."""
-    attribute = entity.attribute(design.ttl_attribute)
-    return attribute.name if attribute and attribute.ttl and attribute.type.kind in _MOMENTS else ""
-
-
 def unsaid_ending(design: Design, workload: Workload) -> str:
     """The TTL attribute of a table if no entity declares it; empty if one does.
 
     It is also empty if an entity has text of that name: DynamoDB ignores it, and a schema would refuse it.
     """
-    stored = [e for e in workload.entities if design.item(e.name)]
-    named = [a for e in stored if (a := e.attribute(design.ttl_attribute))]
-    if any(ending(design, e) for e in stored) or not all(a.type.numeric for a in named):
+    entities = [e for e in workload.entities if design.item(e.name)]
+    namesakes = [a for e in entities if (a := e.attribute(design.ttl_attribute))]
+    if any(ending_in(e, design) for e in entities) or not all(a.type.numeric for a in namesakes):
         return ""
     return design.ttl_attribute
 
@@ -134,33 +103,37 @@ def _form(design: Design, entity: Entity, texts: tuple[str, ...], attributes: tu
     return template
 
 
-def _unsaid(design: Design, entity: Entity, item: Item) -> Iterator[Facet]:
+def _implicit_facets(design: Design, entity: Entity, item: Item) -> Iterator[Facet]:
     """The facet of an item that is in an index without a key for it: it has the attributes of the index's key."""
-    types, held = entity.types, held_by(design, entity, item)
+    if not item.facets:
+        return  # it is in no table
+    types, held_names = entity.types, held_by(design, entity, item)
     for slot in design.indexes:
         # A local index has the table's partitions.
         names = [a.name for a in (slot.sk if slot.local else (*slot.pk, *slot.sk))]
-        if item.facet(slot.name) is None and all(n in types and (held is None or n in held) for n in names):
+        if item.facet(slot.name) is None and all(n in types and (held_names is None or n in held_names) for n in names):
             pk, sk = (tuple(f"{{{a.name}}}" for a in side) for side in (slot.pk, slot.sk))
-            yield Facet(slot.name, item.facets[0].pk if slot.local and item.facets else pk, sk)
+            yield Facet(slot.name, item.facets[0].pk if slot.local else pk, sk)
 
 
 def _when(entity: Entity, item: Item, facet: Facet, pk: keys.KeyForm, sk: keys.KeyForm | None) -> tuple[keys.When, ...]:
     """The sparse conditions of a facet: the stated ones, and the presence of its key attributes."""
     # A copy that does not exist is not in an index, either.
-    said = [*(item.facets[0].when if item.copy and facet.slot != TABLE else ()), *facet.when]
-    found = [keys.When(w.attribute, when_values(w, entity), w.absent) for w in said]
-    known = {w.attribute for w in found}
+    conditions = [*(item.facets[0].when if item.copy and facet.slot != TABLE else ()), *facet.when]
+    when = [keys.When(w.attribute, when_values(w, entity), w.absent) for w in conditions]
+    tested_names = {w.attribute for w in when}
     for field in (*pk.fields, *(sk.fields if sk else ())):
         attribute = entity.attribute(field.attribute)
-        if attribute and attribute.optional and not field.optional and attribute.name not in known:
-            found.append(keys.When(attribute.name))
-    return tuple(dict.fromkeys(found))
+        if attribute and attribute.optional and not field.optional and attribute.name not in tested_names:
+            when.append(keys.When(attribute.name))
+    return tuple(dict.fromkeys(when))
 
 
 def when_values(when: When, entity: Entity) -> frozenset[object] | None:
     """The values of a sparse condition with the attribute's type; None if any value will do."""
     attribute = entity.attribute(when.attribute)
+    if when.values and attribute and attribute.type.kind in _WITHOUT_CONSTANTS:
+        raise keys.TemplateError(f"{when.attribute} is a {attribute.type}, and a condition can only ask if it exists")
     try:
         values = [constant_or_text(text, attribute.type) if attribute else text for text in when.values]
     except (ValueError, ArithmeticError):
@@ -171,32 +144,32 @@ def when_values(when: When, entity: Entity) -> frozenset[object] | None:
 
 def _holds(design: Design, item: Item, facet: Facet, entity: Entity) -> frozenset[str] | None:
     """The attributes that can be read in a slot beside the keys; None for all."""
-    held = held_by(design, entity, item)
+    held_names = held_by(design, entity, item)
     slot = design.slot(facet.slot)
     if slot is not None and slot.projection.kind is not ProjectionKind.ALL:
-        included = (frozenset(slot.projection.attributes) | _natural_names(design, slot)) & entity.types.keys()
-        held = included if held is None else included & held
+        projected_names = (frozenset(slot.projection.attributes) | _natural_names(design, slot)) & entity.types.keys()
+        held_names = projected_names if held_names is None else projected_names & held_names
         if slot.projection.kind is ProjectionKind.KEYS_ONLY:
-            return held
-    return None if held is not None and held >= entity.types.keys() else held
+            return held_names
+    return None if held_names is not None and held_names >= entity.types.keys() else held_names
 
 
 def held_by(design: Design, entity: Entity, item: Item) -> frozenset[str] | None:
     """The attributes that an item has; None for all.
 
-    A copy has its listed attributes, those of its keys and of its item's keys, and the TTL attribute.
+    A copy has its listed attributes, those of its keys and of its item's keys, and what reads test to hide items.
     """
     if not item.attributes:
         return None
     own = design.item(item.entity)
     facets = (*item.facets, *(own.facets[:1] if own else ()))
     placing = item.facets if len(item.facets) > 1 else ()
-    made = {name for f in facets for text in (*f.pk, *f.sk) for name in keys.fields_of(text)}
-    ends = {ending(design, entity)} - {""}
-    return frozenset({*item.attributes, *made, *ends, *(w.attribute for f in placing for w in f.when)})
+    key_names = {name for f in facets for text in (*f.pk, *f.sk) for name in keys.fields_of(text)}
+    hiding_names = held_attributes(entity)
+    return frozenset({*item.attributes, *key_names, *hiding_names, *(w.attribute for f in placing for w in f.when)})
 
 
 def _natural_names(design: Design, slot: Slot) -> frozenset[str]:
     """The names of the key attributes that an index always holds."""
     table = design.slot(TABLE)
-    return frozenset(a.name for one in (slot, table) if one for a in (*one.pk, *one.sk))
+    return frozenset(a.name for side_slot in (slot, table) if side_slot for a in (*side_slot.pk, *side_slot.sk))

@@ -12,14 +12,15 @@ from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.mapping.map_reads import map_read, with_sums
 from prejoin.design.mapping.map_writes import map_write
 from prejoin.design.model import Design, Operation
-from prejoin.workload.model import OutOfScope, Pattern, Read, Workload
+from prejoin.workload.model import Pattern, Read, Workload
 
 
 def map_patterns(design: Design, workload: Workload) -> Design:
     """The design with an operation and its units for each pattern in scope."""
-    outside = {d.pin.pattern for d in workload.decisions if isinstance(d.pin, OutOfScope)}
-    mapped = _mapping(design, workload)
-    return replace(design, operations=tuple(mapped(p) for p in workload.patterns if p.id not in outside))
+    map_pattern = _pattern_mapper(design, workload)
+    return replace(
+        design, operations=tuple(map_pattern(p) for p in workload.patterns if p.id not in workload.out_of_scope)
+    )
 
 
 def map_changed_index(design: Design, workload: Workload, index: str) -> Design:
@@ -28,29 +29,33 @@ def map_changed_index(design: Design, workload: Workload, index: str) -> Design:
     These are the operations that use the index. Other reads stay as they are, because a narrower index serves no more
     than before; other writes write as before, with other units.
     """
-    mapped = _mapping(design, workload)
+    map_pattern = _pattern_mapper(design, workload)
     figures = Estimates(design, workload)
 
-    def operation(one: Operation) -> Operation:
-        pattern = workload.pattern(one.pattern)
-        if pattern is None or any(request.slot == index for request in one.requests):
-            return mapped(pattern) if pattern else one
-        if isinstance(pattern, Read) or not one.served:
-            return one
-        return replace(one, units=predict_units(one, design, workload, figures))
+    def operation(former: Operation) -> Operation:
+        pattern = workload.pattern(former.pattern)
+        if pattern is None or any(request.slot == index for request in former.requests):
+            return map_pattern(pattern) if pattern else former
+        if isinstance(pattern, Read) or not former.served:
+            return former
+        return replace(former, units=predict_units(former, design, workload, figures))
 
     return replace(design, operations=tuple(map(operation, design.operations)))
 
 
-def _mapping(design: Design, workload: Workload) -> Callable[[Pattern], Operation]:
+def _pattern_mapper(design: Design, workload: Workload) -> Callable[[Pattern], Operation]:
     facets = planner_facets(design, workload)
     figures = Estimates(design, workload)
 
     def operation(pattern: Pattern) -> Operation:
         if isinstance(pattern, Read):
-            found = with_sums(map_read(pattern, workload, facets), pattern, workload, design)
+            operation_of_read = with_sums(map_read(pattern, workload, facets), pattern, workload, design)
         else:
-            found = map_write(pattern, workload, design)
-        return replace(found, units=predict_units(found, design, workload, figures)) if found.served else found
+            operation_of_read = map_write(pattern, workload, design)
+        return (
+            replace(operation_of_read, units=predict_units(operation_of_read, design, workload, figures))
+            if operation_of_read.served
+            else operation_of_read
+        )
 
     return operation

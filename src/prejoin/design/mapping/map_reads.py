@@ -4,58 +4,43 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
-from itertools import combinations
+from collections.abc import Sequence
+from functools import partial
 from typing import assert_never
 
 import msgspec
 
 from prejoin import keys
+from prejoin.constructs.registry import added_in, held_attributes, hidden_filters
 from prejoin.design.cost.assumptions import is_value_count_known, per_second
 from prejoin.design.cost.excess import Excess, excess
 from prejoin.design.counters import wants
-from prejoin.design.mapping.facets import counter_templates
-from prejoin.design.model import Call, Design, Operation, Request, Units
-from prejoin.keys import Facet, Lookup, Order, Plan, Refusal, When
+from prejoin.design.model import Call, Design, InputGroup, ItemName, Operation, Request, Units
+from prejoin.keys import Facet, Lookup, Plan, Refusal
+from prejoin.keys.planner.placeholders import sort_condition
 from prejoin.protocol.limits import MB
 from prejoin.protocol.prices import MONTH_SECONDS, dollars
-from prejoin.workload.constants import constant_or_text
 from prejoin.workload.grammar.inputs import write_inputs
-from prejoin.workload.grammar.values import write_comparison
-from prejoin.workload.lookup import alternatives, bare_name, bindings, equalities, foreign_parts, root, targets
-from prejoin.workload.model import (
-    RANGES,
-    Accept,
-    Attribute,
-    Combine,
-    Consistency,
-    Direction,
-    Entity,
-    Input,
-    Op,
-    Read,
-    Result,
-    Workload,
-)
-from prejoin.workload.tenants import tenant_of
-
-_NONE: frozenset[str] = frozenset()
+from prejoin.workload.lookup import root
+from prejoin.workload.model import RANGES, Consistency, Entity, Input, Op, Read, Workload
+from prejoin.workload.program.resolved_read import Clause, Join, ResolvedRead, Role, resolve_read
 
 
 def map_read(read: Read, workload: Workload, facets: Sequence[Facet]) -> Operation:
     """The operation of a read with the facets of a table."""
+    resolved_read = resolve_read(workload, read)
     try:
-        _, joined = _asked_and_joined(read)
-        others = [_fetch(read, workload, facets, name) for name in joined]
-        found = _planned(read, workload, facets)
-        if (tested := [i for i in read.inputs if is_membership(i) and is_filtered(i, found)]) and (
-            over := excess(read, workload, tested)
-        ):
-            raise ExcessError(read, workload, over)
-        _batchable(found, read)
-        _separable(found, read)
-        _testable(found, read)
-        requests = [_request(found, read), *others]
+        join_requests = [_fetch(resolved_read, facets, join) for join in resolved_read.joins]
+        plan = plan_read(read, workload, facets)
+        if isinstance(plan, Refusal):
+            raise NotServedError(f"no key serves {plan.lookup}", plan.remedy)
+        sparse_filters = [clause for clause in resolved_read.having(Role.MEMBERSHIP) if _is_filtered(clause, plan)]
+        if sparse_filters and (over := excess(resolved_read, sparse_filters)):
+            raise ExcessError(resolved_read, over)
+        _must_be_batchable(plan, resolved_read)
+        _must_be_separable(plan, resolved_read)
+        _must_be_testable(plan, resolved_read)
+        requests = [_request(plan, resolved_read), *join_requests]
     except ExcessError as problem:
         return Operation(read.id, problem=str(problem), remedy=problem.remedy, units=Units(problem.excess.units))
     except NotServedError as problem:
@@ -65,50 +50,15 @@ def map_read(read: Read, workload: Workload, facets: Sequence[Facet]) -> Operati
     return Operation(read.id, tuple(requests))
 
 
-def _asked_and_joined(read: Read) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The entities that the inputs of a read find, and those that it follows from the items found."""
-    match read.combine:
-        case Combine.JOIN:
-            return read.entities[:1], read.entities[1:]
-        case Combine.COLLECTION | None:
-            return read.entities, ()
-        case _:
-            assert_never(read.combine)
-
-
-def _is_counted(read: Read) -> bool:
-    """Whether a read returns the number of the items, without attributes and order."""
-    match read.result:
-        case Result.COUNT:
-            return True
-        case Result.ONE | Result.MANY | None:
-            return False
-        case _:
-            assert_never(read.result)
-
-
 def with_sums(operation: Operation, read: Read, workload: Workload, design: Design) -> Operation:
-    """The operation with the requests that sum the sharded counters of the items it returns."""
-    if _is_counted(read) or not operation.served:
+    """The operation with the requests for what the items of constructs hold of its result: sums of counters."""
+    if resolve_read(workload, read).counts or not operation.served:
         return operation
-    sums = []
-    for counter in design.counters:
-        entity = workload.entity(counter.entity)
-        summed = any(wants(read, name) for name in counter.attributes)
-        if entity and summed and entity.name in operation.requests[0].entities:
-            pk, sk = counter_templates(design, entity)
-            consistent = operation.requests[0].consistent
-            sums.append(
-                Request(
-                    Call.BATCH_GET,
-                    entities=(entity.name,),
-                    pk=pk.text,
-                    sk=f"= {sk.text}",
-                    shards=counter.shards,
-                    consistent=consistent,
-                    counter=counter.name,
-                )
-            )
+    sums: list[Request] = []
+    first = operation.requests[0]
+    for bound in added_in(workload, design):
+        if bound.entity.name in first.entities:
+            sums += bound.complete(partial(wants, read), first.consistent, design)
     return msgspec.structs.replace(operation, requests=(*operation.requests, *sums))
 
 
@@ -123,97 +73,99 @@ class NotServedError(ValueError):
 class ExcessError(NotServedError):
     """A key would find the items, but a call would read too much."""
 
-    def __init__(self, read: Read, workload: Workload, found: Excess) -> None:
-        self.excess = found
-        cost = dollars(reads=found.units * per_second(read.rate) * MONTH_SECONDS)
-        problem = f"a call reads {found.size / MB:,.1f} MB and returns {'a number' if found.count else 'a small part'}"
-        if not found.filters and not found.count:
-            problem = f"a call reads {found.size / MB:,.1f} MB, more than a page of 1 MB"
-        accept = "filter" if found.filters else "read several pages"
+    def __init__(self, resolved_read: ResolvedRead, cost_excess: Excess) -> None:
+        self.excess = cost_excess
+        read = resolved_read.read
+        cost = dollars(reads=cost_excess.units * per_second(read.rate) * MONTH_SECONDS)
+        result = "a number" if cost_excess.count else "a small part"
+        problem = f"a call reads {cost_excess.size / MB:,.1f} MB and returns {result}"
+        if not cost_excess.filters and not cost_excess.count:
+            problem = f"a call reads {cost_excess.size / MB:,.1f} MB, more than a page of 1 MB"
+        accept = "filter" if cost_excess.filters else "read several pages"
         super().__init__(
-            f"{problem}: {found.units:,.0f} read units, and ${cost:,.2f} a month",
-            f"{_less(read, workload, found)}; or accept it, `{read.id} may {accept}`",
+            f"{problem}: {cost_excess.units:,.0f} read units, and ${cost:,.2f} a month",
+            f"{_less(resolved_read, cost_excess)}; or accept it, `{read.id} may {accept}`",
         )
 
 
-def _less(read: Read, workload: Workload, found: Excess) -> str:
+def _less(resolved_read: ResolvedRead, cost_excess: Excess) -> str:
     """The change that makes a read smaller."""
-    if found.count and (ranged := [i.attribute for i in read.inputs if i.op in RANGES]):
-        return f"keep a counter for each value of `{ranged[0]}`, or for each span, and add up those in the range"
-    if found.count:
+    inputs = resolved_read.read.inputs
+    range_names = [condition.attribute for condition in inputs if condition.op in RANGES]
+    if cost_excess.count and range_names:
+        return f"keep a counter for each value of `{range_names[0]}`, or for each span, and add up those in the range"
+    if cost_excess.count:
         return "keep the number in an item that the writes change, a counter"
-    if not found.filters:
-        some = next((i for i in read.inputs if _holds_some(i)), None)
-        fewer = f"; say how many there are, `{write_inputs((some,))} (keeps 1%)`" if some else ""
-        if guessed := _guessed(read, workload):
-            fewer = f"; say how many there are, `~5 per {guessed[1]}` under Cardinality of {guessed[0]}"
-        return f"write `Yes` under Paginated, or give a limit{fewer}"
-    optional = [i.attribute for i in read.inputs if i.optional and i.op is Op.EQ]
-    names = " or ".join(f"`{name}`" for name in optional)
-    need = f"require {names}, and leave less to filters" if optional else "ask for less by another input"
-    if any(i.op is Op.CONTAINS for i in read.inputs):
-        need = "keep an item for each word, and find it by that"
-    return f"{need}; say how much a filter keeps, `(keeps 50%)`; or search in an index made for it, such as OpenSearch"
+    if not cost_excess.filters:
+        return f"write `Yes` under Paginated, or give a limit{_how_many(resolved_read)}"
+    filters = [condition for condition in inputs if condition.filter]
+    remedies = [_smaller_question(resolved_read)]
+    sparse_conditions = [f for f in filters if not (f.optional or f.either) and _is_condition_of_index(f)]
+    if sparse_conditions:
+        names = write_inputs(tuple(msgspec.structs.replace(f, filter=False) for f in sparse_conditions))
+        remedies.append(f"write `{names}` without `filter`, and an index may hold only those")
+    if any(condition.keeps is None for condition in filters) or not filters:
+        remedies.append("say how much a filter keeps, `(keeps 50%)`")
+    return "; ".join((*remedies, "or search in an index made for it, such as OpenSearch"))
 
 
-def _holds_some(one: Input) -> bool:
+def _how_many(resolved_read: ResolvedRead) -> str:
+    """The fix for a result that is smaller than assumed: the document says how many items there are."""
+    name = _uncounted_input(resolved_read)
+    if name:
+        return f"; say how many there are, `~5 per {name}` under Cardinality of {resolved_read.entities[0].name}"
+    for condition in resolved_read.read.inputs:
+        if _holds_some(condition):
+            return f"; say how many there are, `{write_inputs((condition,))} (keeps 1%)`"
+    return ""
+
+
+def _smaller_question(resolved_read: ResolvedRead) -> str:
+    """What to ask for instead of a filter."""
+    if any(condition.op is Op.CONTAINS for condition in resolved_read.read.inputs):
+        return "keep an item for each word, and find it by that"
+    optional_names = [clause.input.attribute for clause in resolved_read.having(Role.OPTIONAL)]
+    if not optional_names:
+        return "ask for less by another input"
+    return f"require {' or '.join(f'`{name}`' for name in optional_names)}, and leave less to filters"
+
+
+def _is_condition_of_index(condition: Input) -> bool:
+    """Whether a filter can be the condition of a sparse index: it tests the presence, or compares with constants."""
+    if condition.op in (Op.EXISTS, Op.NOT_EXISTS):
+        return True
+    return (
+        condition.op in (Op.EQ, Op.IN)
+        and bool(condition.values)
+        and all(value.const is not None for value in condition.values)
+    )
+
+
+def _holds_some(condition: Input) -> bool:
     """Whether an input is a condition of a sparse index, and the document does not say how many items meet it."""
-    constant = bool(one.values) and one.op in (Op.EQ, Op.IN)
-    return one.keeps is None and (constant or one.op in (Op.EXISTS, Op.NOT_EXISTS))
+    constant = bool(condition.values) and condition.op in (Op.EQ, Op.IN)
+    return condition.keeps is None and (constant or condition.op in (Op.EXISTS, Op.NOT_EXISTS))
 
 
-def _guessed(read: Read, workload: Workload) -> tuple[str, str] | None:
-    """The first entity, and an input of which the document does not say how many of its items have the same value."""
-    entity = workload.entity(read.entities[0])
-    given = [i.attribute for i in read.inputs if i.op is Op.EQ and not (i.values or i.filter or i.optional)]
-    unknown = [name for name in given if entity and not is_value_count_known(workload, entity, name, given)]
-    return (read.entities[0], unknown[0]) if unknown else None
+def _uncounted_input(resolved_read: ResolvedRead) -> str:
+    """The first input of which the document does not say how many items have the same value; empty if it says all."""
+    entity = resolved_read.entities[0]
+    equal_names = [c.input.attribute for c in resolved_read.having(Role.EQUAL) if not c.input.values]
+    unknown = [
+        name for name in equal_names if not is_value_count_known(resolved_read.workload, entity, name, equal_names)
+    ]
+    return unknown[0] if unknown else ""
 
 
 def plan_read(read: Read, workload: Workload, facets: Sequence[Facet]) -> Plan | Refusal:
-    """The plan of a read. It holds whichever of the optional inputs are given: these are more of the same key, or
-    filters. Raises a ValueError if no key could serve the read.
-    """
-    ask = ask_of(read, workload)
-    found = keys.plan(facets, ask)
-    optional = {bare_name(i.attribute) for i in read.inputs if i.optional and i.op is Op.EQ} & ask.equal
-    if isinstance(found, Refusal) or found.filtered >= optional:
-        return found
-    alone = keys.plan(facets, _giving(ask, optional, ()))
-    if isinstance(alone, Refusal):
-        return alone
-    some = (
-        given for size in range(len(optional) + 1) for given in combinations(sorted(optional - found.filtered), size)
-    )
-    if all(_same_key(alone, keys.plan(facets, _giving(ask, optional, given))) for given in some):
-        return found
-    return msgspec.structs.replace(alone, lookup=ask, filtered=alone.filtered | optional)
+    """The plan of a read. Raises a ValueError if no key could serve the read."""
+    return keys.plan(facets, ask_of(read, workload))
 
 
-def _giving(ask: Lookup, optional: Set[str], given: Sequence[str]) -> Lookup:
-    """The lookup with some of the optional inputs."""
-    return msgspec.structs.replace(
-        ask, equal=(ask.equal - optional).union(given), filtered=(ask.filtered - optional).union(given)
-    )
-
-
-def _same_key(one: Plan, other: Plan | Refusal) -> bool:
-    if isinstance(other, Refusal) or other.filtered - one.filtered:
-        return False
-    return (one.operation, one.slot, one.facets) == (other.operation, other.slot, other.facets)
-
-
-def _planned(read: Read, workload: Workload, facets: Sequence[Facet]) -> Plan:
-    found = plan_read(read, workload, facets)
-    if isinstance(found, Refusal):
-        raise NotServedError(f"no key serves {found.lookup}", found.remedy)
-    return found
-
-
-def _batchable(found: Plan, read: Read) -> None:
+def _must_be_batchable(plan: Plan, resolved_read: ResolvedRead) -> None:
     """Refuse further conditions on a list of keys: BatchGetItem has none."""
-    if found.operation == "GetItem" and any(i.many for i in read.inputs):
-        beside = [i.attribute for i in read.inputs if bare_name(i.attribute) not in found.facets[0].attributes]
+    if plan.operation == "GetItem" and resolved_read.in_list:
+        beside = [c.input.attribute for c in resolved_read.clauses if c.name not in plan.facets[0].attributes]
         if beside:
             raise NotServedError(
                 "a list of keys is one BatchGetItem, which tests nothing else",
@@ -221,215 +173,143 @@ def _batchable(found: Plan, read: Read) -> None:
             )
 
 
-def _separable(found: Plan, read: Read) -> None:
+def _must_be_separable(plan: Plan, resolved_read: ResolvedRead) -> None:
     """Refuse inputs that would become filters on several types of items, and are not declared as such."""
-    tested = [i.attribute for i in read.inputs if is_filtered(i, found) and not is_tested(i)]
-    if len(found.lookup.entities) > 1 and tested:
+    filters = [clause for clause in resolved_read.clauses if _is_filtered(clause, plan)]
+    undeclared_filters = [clause for clause in filters if clause.role is not Role.FILTER]
+    if len(resolved_read.entities) > 1 and undeclared_filters:
+        text = " and ".join(clause.input.attribute for clause in undeclared_filters)
         raise NotServedError(
-            f"{' and '.join(tested)} would be a filter on several kinds of items",
-            f"say so, `filter {tested[0]}`, or ask for each kind by itself",
+            f"{text} would be a filter on several kinds of items",
+            f"say so, `filter {undeclared_filters[0].input.attribute}`, or ask for each kind by itself",
         )
 
 
-def _testable(found: Plan, read: Read) -> None:
+def _must_be_testable(plan: Plan, resolved_read: ResolvedRead) -> None:
     """Refuse filters by attributes that are the key of the index as they are: DynamoDB does."""
-    keyed = {
-        i.attribute
-        for i in read.inputs
-        if is_filtered(i, found)
-        for facet in found.facets
-        if found.lookup.attribute(facet.entity, bare_name(i.attribute)) in facet.key_attributes
-    }
-    if keyed:
+    filters = [clause for clause in resolved_read.clauses if _is_filtered(clause, plan)]
+    key_names: set[str] = set()
+    for facet in plan.facets:
+        for clause in filters:
+            if plan.lookup.attribute(facet.entity, clause.name) in facet.key_attributes:
+                key_names.add(clause.input.attribute)
+    if key_names:
+        text = " and ".join(sorted(key_names))
         raise NotServedError(
-            f"{' and '.join(sorted(keyed))} would be a filter, and DynamoDB does not filter by a key of {found.slot}",
+            f"{text} would be a filter, and DynamoDB does not filter by a key of {plan.slot}",
             "let its keys be texts: `composite index keys`",
         )
 
 
 def ask_of(read: Read, workload: Workload) -> Lookup:
-    """The read as a question to the planner. A list of ids is one id at a time; optional inputs may become filters."""
+    """The read as a question to the planner. Raises a ValueError if no key could answer it."""
     if workload.pattern(read.id) is not read:
-        return _ask_of(read, workload)
+        return _ask_of(resolve_read(workload, read))
     key = ("ask_of", read.id)  # the solver asks thousands of times
     if key not in workload.memo:
-        workload.memo[key] = _ask_of(read, workload)
-    found: Lookup = workload.memo[key]
-    return found
+        workload.memo[key] = _ask_of(resolve_read(workload, read))
+    lookup: Lookup = workload.memo[key]
+    return lookup
 
 
-def _ask_of(read: Read, workload: Workload) -> Lookup:
-    entities, joined = _asked_and_joined(read)
-    for other in joined:
-        _links(read, workload, other)  # without a reference there is nothing to follow, whatever the keys are
-    names: dict[str, str] = {}
-    roles: list[tuple[str, str, str]] = []
-    for one in (*(i.attribute for i in read.inputs), *(s.attribute for s in read.sort)):
-        name = bare_name(one)
-        names[one] = name
-        for entity, attribute in bindings(workload, entities, one).items():
-            if attribute != name and (entity, name, attribute) not in roles:
-                roles.append((entity, name, attribute))
-    counted = _is_counted(read)
-    given = [i for i in read.inputs if i.op is Op.EQ and not i.filter]
-    ranges = [i for i in read.inputs if i.op in RANGES and not i.filter and not i.optional]
+def _ask_of(resolved_read: ResolvedRead) -> Lookup:
+    if not resolved_read.read.entities:
+        raise ValueError(f"{resolved_read.read.id} names no entity")
+    for join in resolved_read.joins:
+        _must_be_linked(resolved_read, join)  # without a reference nothing is followed, whatever the keys are
+    ranges = [clause.input for clause in resolved_read.having(Role.RANGE)]
     if len(ranges) > 1:
         raise NotServedError(
             f"{' and '.join(i.attribute for i in ranges)} are two ranges; a key serves one, the other is a filter",
             f"write `filter {write_inputs((ranges[-1],))}`; or for places on a map, ask by the prefix of a geohash",
         )
-    if len(entities) > 1 and (tested := [i.attribute for i in read.inputs if is_membership(i)]):
+    are_several = len(resolved_read.entities) > 1
+    if are_several and (memberships := resolved_read.having(Role.MEMBERSHIP)):
+        names = " and ".join(clause.input.attribute for clause in memberships)
         raise NotServedError(
-            f"{' and '.join(tested)} would decide which items an index holds, and a read of several kinds of items has "
-            "no such index",
+            f"{names} would decide which items an index holds, and a read of several kinds of items has no such index",
             "write `filter` before it, or ask for each kind by itself",
         )
-    if len(entities) > 1 and (lists := [i.attribute for i in read.inputs if i.many]):
+    if are_several and (list_clause := resolved_read.in_list):
         raise NotServedError(
-            f"{' and '.join(lists)} is a list, and several kinds of items are read under one key at a time",
-            f"ask for one, `{bare_name(lists[0])}`, and call it for each",
+            f"{list_clause.input.attribute} is a list, and several kinds of items are read under one key at a time",
+            f"ask for one, `{list_clause.name}`, and call it for each",
         )
-    if found := excess(read, workload):
-        raise ExcessError(read, workload, found)
-    accepted = [d.pin.how for d in workload.decisions if isinstance(d.pin, Accept) and d.pin.pattern == read.id]
-    may_filter = any(how != "several pages" for how in accepted)
-    only = [_membership(i, workload, entities) for i in read.inputs if is_membership(i)]
-    return Lookup.of(
-        *entities,
-        equal=[names[i.attribute] for i in given if not i.values],
-        constants=[(names[i.attribute], _constant(i, workload, entities)) for i in given if i.values],
-        within=(names[ranges[0].attribute], ranges[0].op.value) if ranges else None,
-        # A count has no order.
-        order=[_order(s.attribute, s.direction, names, workload, entities) for s in read.sort if not counted],
-        consistent=read.is_consistent,
-        filtered=[names[i.attribute] for i in given if i.optional or may_filter] + [one.attribute for one in only],
-        needs=_needs(read, workload, entities),
-        roles=roles,
-        only=only,
-    )
+    if cost_excess := excess(resolved_read):
+        raise ExcessError(resolved_read, cost_excess)
+    return resolved_read.lookup
 
 
-def is_membership(one: Input) -> bool:
-    """Whether an input can decide about the membership in a sparse index: `exists`, `not exists`, `in (A, B)`."""
-    constants = one.op is Op.IN and bool(one.values) and all(value.const is not None for value in one.values)
-    return not one.filter and not one.optional and (one.op in (Op.EXISTS, Op.NOT_EXISTS) or constants)
-
-
-def _membership(one: Input, workload: Workload, entities: tuple[str, ...]) -> When:
-    (entity, name), *_ = bindings(workload, entities, one.attribute).items() or [("", bare_name(one.attribute))]
-    described = workload.entity(entity)
-    attribute = described.attribute(name) if described else None
-    texts = [value.const for value in one.values if value.const is not None]
-    values = frozenset(constant_or_text(text, attribute.type) if attribute else text for text in texts)
-    return When(name, values if one.op is Op.IN else None, absent=one.op is Op.NOT_EXISTS)
-
-
-def _constant(one: Input, workload: Workload, entities: tuple[str, ...]) -> object:
-    """The constant of an input, with the type of its attribute."""
-    text = one.values[0].const
-    for entity, name in bindings(workload, entities, one.attribute).items():
-        described = workload.entity(entity)
-        attribute = described.attribute(name) if described else None
-        if attribute is not None and text is not None:
-            return constant_or_text(text, attribute.type)
-    return text
-
-
-def _needs(read: Read, workload: Workload, entities: tuple[str, ...]) -> list[str] | None:
-    """The attributes that the slot must hold: the wanted ones, those of filters, and those that a join follows.
-
-    None for all attributes. A count wants none, but that of several entities collects their items.
-    """
-    if not read.needs and (not _is_counted(read) or len(entities) > 1):
-        return None
-    wanted = [*wanted_of(read, workload, entities)]
-    # An optional input may become a filter, depending on the keys.
-    wanted += [bare_name(i.attribute) for i in read.inputs if i.filter or i.optional or i.op not in {Op.EQ, *RANGES}]
-    _, joined = _asked_and_joined(read)
-    wanted += [link.own.name for name in joined for link in followed(read, workload, name)]
-    return list(dict.fromkeys(wanted))
-
-
-def wanted_of(read: Read, workload: Workload, entities: tuple[str, ...]) -> tuple[str, ...]:
-    """The wanted attributes of some entities of a read; empty if it wants all or none."""
-    having = [e for e in map(workload.entity, entities) if e]
-    return tuple(n for n in map(bare_name, read.needs) if any(e.attribute(n) for e in having))
-
-
-class JoinLink(msgspec.Struct, frozen=True):
-    """An attribute of a join's first entity and the attribute of the other entity whose value it holds."""
-
-    own: Attribute
-    other: Attribute
-    given: bool
-    """Whether the read gives its value, so that all items found share it."""
-
-
-def followed(read: Read, workload: Workload, name: str) -> tuple[JoinLink, ...]:
-    """The attributes that lead from a join's first entity to another; empty if none does.
-
-    `via` names one of them; otherwise it is the first reference to the other entity, if possible one that is not an
-    input. If it holds a part of that entity's id, the attributes with the other parts follow, in the order of the id.
-    """
-    first, other = workload.entity(read.entities[0]), workload.entity(name)
-    if first is None or other is None:
-        return ()
-    asked = {bindings(workload, read.entities[:1], one).get(first.name) for one in equalities(read)}
-    lists = {bindings(workload, read.entities[:1], i.attribute).get(first.name) for i in read.inputs if i.many}
-    leading = [a for a in first.attributes if any(e is other for e, _ in targets(workload, a))]
-    said = first.attribute(bare_name(read.via)) if read.via else None
-    lead = said or next((a for a in leading if a.name not in asked), None)
-    lead = lead or next((a for a in leading if a.name != tenant_of(workload, read)), None)
-    held = next((one for one in targets(workload, lead) if one[0] is other), None) if lead else None
-    if lead is None or held is None:
-        return ()
-    parts = {held[1].name: lead}
-    if held[1].id:
-        parts |= {part.name: a for part, a in foreign_parts(workload, first, other, lead)}
-    return tuple(
-        JoinLink(own, theirs, own.name in asked - lists)
-        for theirs in (other.id if held[1].id else (held[1],))
-        if (own := parts.get(theirs.name))
-    )
-
-
-def _order(
-    name: str, direction: Direction, names: dict[str, str], workload: Workload, entities: tuple[str, ...]
-) -> Order:
-    """The order for the planner: of one entity, if only that one has the attribute."""
-    having = bindings(workload, entities, name)
-    entity = next(iter(having)) if len(having) == 1 and len(entities) > 1 else ""
-    return Order(names[name], direction is Direction.DESC, entity)
-
-
-def _request(found: Plan, read: Read) -> Request:
-    facet = found.facets[0]
-    many = next((bare_name(i.attribute) for i in read.inputs if i.many), "")
+def _request(plan: Plan, resolved_read: ResolvedRead) -> Request:
+    read, facet = resolved_read.read, plan.facets[0]
+    list_clause = resolved_read.in_list
+    compared_clauses = [c for c in resolved_read.clauses if c.is_value and c.name in plan.compared]
+    filters = _filter_groups(plan, resolved_read, compared_clauses)
+    if plan.operation == "Query":  # a GetItem has no filter: the client looks at the item
+        filters += hidden_filters(resolved_read.workload, plan.lookup.entities)
     return Request(
-        call=_call(found, read, bool(many)),
-        slot=found.slot,
-        entities=found.lookup.entities,
-        copies=tuple(f"{f.entity}/{f.copy}" for f in found.facets if f.copy),
+        call=_call(plan, read, list_clause is not None),
+        slot=plan.slot,
+        entities=plan.lookup.entities,
+        copies=tuple(ItemName(f.entity, f.copy) for f in plan.facets if f.copy),
         pk=facet.pk.text,
-        sk=sort_condition(found),
-        shards=found.shards,
-        bucket=found.bucket.bucket if found.bucket else "",
-        each=many,
-        reverse=found.reverse,
+        sk=sort_condition(plan),
+        shards=plan.shards,
+        bucket=plan.bucket.bucket if plan.bucket else "",
+        each=list_clause.name if list_clause else "",
+        reverse=plan.reverse,
         limit=read.limit or read.page,
-        consistent=found.lookup.consistent,
-        count=_is_counted(read),
-        filters=tuple(
-            group_text(group)
-            for group in alternatives(read.inputs)
-            if any(is_filtered(one, found) or is_compared(one, found) for one in group)
-        ),
-        attributes=read.needs,
+        consistent=plan.lookup.consistent,
+        # Several kinds of items are read and then counted, because some may be of other kinds.
+        count=resolved_read.counts and len(resolved_read.entities) == 1,
+        filters=tuple(filters),
+        compared=tuple(clause.input.attribute for clause in compared_clauses),
+        attributes=_projected_attributes(resolved_read),
     )
 
 
-def _call(found: Plan, read: Read, many: bool) -> Call:
-    call = Call(found.operation)
+def _filter_groups(plan: Plan, resolved_read: ResolvedRead, compared_clauses: Sequence[Clause]) -> list[InputGroup]:
+    """The alternatives of which a filter tests each: those with an input that the key does not answer."""
+
+    def is_tested(clause: Clause) -> bool:
+        return clause in compared_clauses or _is_filtered(clause, plan)
+
+    groups = [group for group in resolved_read.groups if any(map(is_tested, group))]
+    return [tuple(clause.input for clause in group) for group in groups]
+
+
+def _projected_attributes(resolved_read: ResolvedRead) -> tuple[str, ...]:
+    """The attributes that the first request names; empty for whole items, and for several kinds of items."""
+    first, *other_entities = resolved_read.entities
+    wanted_names = resolved_read.wanted_of(first, *(join.entity for join in resolved_read.joins))
+    if other_entities or not wanted_names or resolved_read.counts:
+        return ()
+    links = [link.own.name for join in resolved_read.joins for link in join.links]
+    return _some_of(first, (*wanted_names, *links, *sorted(held_attributes(first))))
+
+
+def _some_of(entity: Entity, names: Sequence[str]) -> tuple[str, ...]:
+    """The names that are attributes of an entity, each once; empty if these are all attributes."""
+    projected_names = tuple(dict.fromkeys(name for name in names if entity.attribute(name)))
+    return projected_names if len(projected_names) < len(entity.attributes) else ()
+
+
+def _is_filtered(clause: Clause, plan: Plan) -> bool:
+    """Whether an input becomes a filter with this plan."""
+    match clause.role:
+        case Role.FILTER:
+            return True
+        case Role.MEMBERSHIP:
+            name = plan.lookup.attribute(plan.lookup.entities[0], clause.name)
+            return any(name == when.attribute for when in plan.tested)
+        case Role.EQUAL | Role.OPTIONAL | Role.RANGE:
+            return clause.name in plan.filtered
+        case _:
+            assert_never(clause.role)
+
+
+def _call(plan: Plan, read: Read, is_list: bool) -> Call:
+    call = Call(plan.operation)
     match read.consistency:
         case Consistency.TRANSACTIONAL:
             if call is Call.GET:
@@ -439,132 +319,78 @@ def _call(found: Plan, read: Read, many: bool) -> Call:
                 "read it strongly, or by the ids of the items",
             )
         case Consistency.EVENTUAL | Consistency.STRONG | None:
-            return Call.BATCH_GET if many and call is Call.GET else call
+            return Call.BATCH_GET if is_list and call is Call.GET else call
         case _:
             assert_never(read.consistency)
 
 
-def _fetch(read: Read, workload: Workload, facets: Sequence[Facet], name: str) -> Request:
+def _fetch(resolved_read: ResolvedRead, facets: Sequence[Facet], join: Join) -> Request:
     """The second request of a join: the items by their keys, up to a hundred in one request."""
-    links, other = _links(read, workload, name)
-    wanted = wanted_of(read, workload, (name,)) if read.needs else ()
-    given = [link.other.name for link in links]
-    ask = Lookup.of(name, equal=given, consistent=read.is_consistent, needs=wanted or None)
-    found = keys.plan(facets, ask)
+    _must_be_linked(resolved_read, join)
+    read, first, links, other = resolved_read.read, resolved_read.entities[0], join.links, join.entity
+    wanted_names = resolved_read.wanted_of(other)
+    link_names = [link.other.name for link in links]
+    ask = Lookup.of(other.name, equal=link_names, consistent=read.is_consistent, needs=wanted_names or None)
+    plan = keys.plan(facets, ask)
     missing = [a.name for a in other.id if a.name not in ask.equal] if links[0].other.id else []
     # A generated part of an id is unique by itself, so an index by it is enough.
-    if missing and (isinstance(found, Refusal) or not any(link.other.generated for link in links)):
-        held = " and ".join(f"`{link.own.name}`" for link in links)
+    if missing and (isinstance(plan, Refusal) or not any(link.other.generated for link in links)):
+        link_text = " and ".join(f"`{link.own.name}`" for link in links)
         raise NotServedError(
-            f"{held} of {read.entities[0]} is not the whole id of {name}",
-            f"give {read.entities[0]} the rest of it: an attribute with `→ {name}.{missing[0]}`",
+            f"{link_text} of {first.name} is not the whole id of {other.name}",
+            f"give {first.name} the rest of it: an attribute with `→ {other.name}.{missing[0]}`",
         )
-    if isinstance(found, Refusal):
-        raise NotServedError(f"no key serves {ask}", found.remedy)
-    facet = found.facets[0]
-    names = {n: n for n in facet.attributes} | {link.other.name: link.own.name for link in links}
+    if isinstance(plan, Refusal):
+        raise NotServedError(f"no key serves {ask}", plan.remedy)
+    attributes: tuple[str, ...] = ()
+    if wanted_names:
+        # Those of the id say which object is whose.
+        attributes = _some_of(other, (*wanted_names, *link_names, *sorted(held_attributes(other))))
+    return _join_request(plan, resolved_read, join, attributes)
+
+
+def _join_request(plan: Plan, resolved_read: ResolvedRead, join: Join, attributes: tuple[str, ...]) -> Request:
+    """The request of a join, with the attributes of the first entity in place of those of the other."""
+    read, facet = resolved_read.read, plan.facets[0]
+    names = {name: name for name in facet.attributes} | {link.other.name: link.own.name for link in join.links}
+    condition = sort_condition(plan)
     return Request(
-        call=_call(found, read, many=True),
-        slot=found.slot,
-        entities=(name,),
-        copies=(f"{name}/{facet.copy}",) if facet.copy else (),
+        call=_call(plan, read, is_list=True),
+        slot=plan.slot,
+        entities=(join.entity.name,),
+        copies=(ItemName(join.entity.name, facet.copy),) if facet.copy else (),
         pk=keys.renamed(facet.pk.text, names),
-        sk=keys.renamed(sort_condition(found), names),
-        shards=found.shards,
-        each=varying(links)[-1].own.name,
+        sk=condition.with_names(names) if condition else None,
+        shards=plan.shards,
+        each=join.key_links[-1].own.name,
         consistent=read.is_consistent,
-        attributes=wanted,
+        attributes=attributes,
     )
 
 
-def _links(read: Read, workload: Workload, name: str) -> tuple[tuple[JoinLink, ...], Entity]:
-    """The attributes that lead to another entity of a join, and that entity."""
-    links, first, other = followed(read, workload, name), workload.entity(read.entities[0]), workload.entity(name)
-    if links and other:
-        return links, other
-    part = f".{other.id[-1].name}" if other and len(other.id) > 1 else ""
-    feed = _feed(read, workload, first, other) if first and other else ""
+def _must_be_linked(resolved_read: ResolvedRead, join: Join) -> None:
+    """Refuse a join of which no attribute leads to the other entity."""
+    if join.links:
+        return
+    first, other = resolved_read.entities[0], join.entity
+    part = f".{other.id[-1].name}" if len(other.id) > 1 else ""
     raise NotServedError(
-        f"no attribute of {read.entities[0]} says which {name} is meant",
-        f"mark the one that holds its id: `→ {name}{part}`{feed}",
+        f"no attribute of {first.name} says which {other.name} is meant",
+        f"mark the one that holds its id: `→ {other.name}{part}`{_feed(resolved_read, join)}",
     )
 
 
-def _feed(read: Read, workload: Workload, first: Entity, other: Entity) -> str:
+def _feed(resolved_read: ResolvedRead, join: Join) -> str:
     """The fix for a read of the items of all that it finds: the posts of all whom somebody follows."""
-    asked = {bare_name(i.attribute) for i in read.inputs}
+    workload, first, other = resolved_read.workload, resolved_read.entities[0], join.entity
+    asked_names = {clause.name for clause in resolved_read.clauses}
     roots = {root(workload, other, a) for a in other.attributes}
-    named = [
-        a.name for a in first.attributes if a.references and a.name not in asked and root(workload, first, a) in roots
+    references = [
+        a.name
+        for a in first.attributes
+        if a.references and a.name not in asked_names and root(workload, first, a) in roots
     ]
-    if not named:
+    if not references:
         return ""
     feed = f"write an item for each reader when a {other.name} is created"
-    return f"; or if the {other.name} items of each `{named[0]}` are meant, a feed, {feed}"
-
-
-def varying(links: Sequence[JoinLink]) -> tuple[JoinLink, ...]:
-    """The links whose values differ between the items of a read; all, if every value is given."""
-    return tuple(link for link in links if not link.given) or tuple(links)
-
-
-def is_filtered(one: Input, found: Plan) -> bool:
-    """Whether an input becomes a filter with this plan."""
-    if is_membership(one):
-        name = found.lookup.attribute(found.lookup.entities[0], bare_name(one.attribute))
-        return any(name == when.attribute for when in found.tested)
-    return is_tested(one) or bare_name(one.attribute) in found.filtered
-
-
-def is_tested(one: Input) -> bool:
-    """Whether an input is a filter with any keys: declared as one, or of a kind that no key answers."""
-    if is_membership(one):
-        return False
-    return one.filter or (one.op is not Op.EQ and (one.optional or one.op not in RANGES))
-
-
-def is_compared(one: Input, found: Plan) -> bool:
-    """Whether the single item under a key is compared with an input. Nothing more is read, so the key answers it."""
-    return bare_name(one.attribute) in found.compared
-
-
-def filter_text(one: Input) -> str:
-    """A filter in words, with a placeholder for the caller's value.
-
-    >>> filter_text(Input("Order.status")), filter_text(Input("total", Op.GE)), filter_text(Input("note", Op.EXISTS))
-    ('status = {status}', 'total >= {total}', 'note exists')
-    """
-    name = bare_name(one.attribute)
-    said = write_comparison(one.op, one.values, _NONE).rstrip()
-    return f"{name} {said}" if one.values or not one.op.arity else f"{name} {said} {{{name}}}"
-
-
-def group_text(group: Sequence[Input]) -> str:
-    """A filter in words; if one of several is enough, in parentheses: `(status = OPEN or priority = HIGH)`."""
-    text = " or ".join(map(filter_text, group))
-    return f"({text})" if len(group) > 1 else text
-
-
-def sort_condition(found: Plan) -> str:
-    """The sort key condition of a plan, with placeholders: `begins_with ORDER#`."""
-    sk, region = found.facets[0].sk, found.scope
-    if sk is None or region.kind == "whole":
-        return ""
-    if isinstance(sk, keys.Natural):  # one condition for each attribute
-        names = [part.name for part in sk.parts[: region.depth]] + ([found.within.attribute] if found.within else [])
-        return f"{found.within.op if found.within else '='} {' + '.join(f'{{{name}}}' for name in names)}"
-    head = _text(sk, region.depth)
-    match region.kind:
-        case "exact":
-            return f"= {head}"
-        case "prefix":
-            return f"begins_with {head}"
-        case "span":
-            return f"between {head}{region.low} and {head}{region.high}"
-        case _:
-            within = found.within
-            return f"{within.op} {head}{{{within.attribute}}}" if within else f"begins_with {head}"
-
-
-def _text(template: keys.KeyForm, depth: int) -> str:
-    return "".join(p.text if isinstance(p, keys.KeyText) else f"{{{p.name}}}" for p in template.parts[:depth])
+    return f"; or if the {other.name} items of each `{references[0]}` are meant, a feed, {feed}"

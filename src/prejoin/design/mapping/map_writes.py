@@ -10,67 +10,49 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from prejoin.design.mapping.addressing import attributes_of, finding, held, placing, sought, unknown
-from prejoin.design.mapping.facets import counter_templates, ending, history_key, planner_facets
-from prejoin.design.mapping.map_reads import sort_condition
+from prejoin.constructs.registry import all_constructs, hidden_filters, visible_tests
+from prejoin.design.mapping.addressing import attributes_of, finding, held, may_lack, placing, sought, unknown
+from prejoin.design.mapping.facets import planner_facets
+from prejoin.design.mapping.preconditions import equals_input, with_preconditions
 from prejoin.design.model import (
     TABLE,
     Call,
     Design,
     Did,
     Facet,
-    Guard,
     Item,
     ItemAction,
-    ItemName,
+    ItemChange,
     Operation,
     Request,
     Slot,
 )
 from prejoin.keys import Plan, fields_of
-from prejoin.keys.guard import guard_key
+from prejoin.keys.planner.placeholders import SortCondition, sort_condition
 from prejoin.types import Kind
 from prejoin.workload.bounds import has_bounded_sum
-from prejoin.workload.conditions import is_of_whole_item
-from prejoin.workload.grammar.values import write_comparison, write_value
+from prejoin.workload.conditions import holds_if_absent, is_of_whole_item, leaves, opposite, with_leaves
 from prejoin.workload.grammar.writes import write_checks
-from prejoin.workload.lookup import changes
 from prejoin.workload.model import (
+    NEW,
     Absence,
     Action,
     AllOf,
     AnyOf,
     Change,
     ChangeOp,
-    Comparison,
     Entity,
-    Negation,
+    Input,
     Presence,
     Test,
+    Value,
     Verb,
     Workload,
     Write,
 )
-from prejoin.workload.optional_inputs import is_optional, source_of
-from prejoin.workload.targets import (
-    NEW,
-    actions_of,
-    checked_items,
-    checks_of,
-    input_checks,
-    is_movable,
-    is_resumable,
-    is_tied_by_key,
-    known,
-    known_of_checked,
-    links,
-    list_source,
-    read_lists,
-    said_equal,
-    search_attributes,
-    ties_of_checked,
-    unsettled_checks,
-)
+from prejoin.workload.optional_inputs import is_optional
+from prejoin.workload.program.list_sources import is_movable
+from prejoin.workload.program.resolved_write import CheckedItem, ResolvedWrite, Step, resolve_write
 
 
 def _effect_of(verb: Verb) -> Did:
@@ -105,292 +87,371 @@ def _single_call(effect: Did) -> Call:
 
 def map_write(write: Write, workload: Workload, design: Design) -> Operation:
     """The operation of a write or delete. Expiry needs no request."""
-    groups: list[list[ItemAction]] = []
-    first: list[ItemAction] = []
-    before: list[Request] = []
-    assumes: list[str] = []
-    if unsettled := unsettled_checks(write):
-        text = write_checks(unsettled, frozenset(i.attribute for i in write.inputs))
-        remedy = "name the entity of the attribute: `Order.status = OPEN`"
-        return Operation(write.id, problem=f"nothing says what the condition {text} is about", remedy=remedy)
-    for between in read_lists(workload, write):
-        entity = workload.entity(between.entity)
-        facets = planner_facets(design, workload)
-        searched = search_attributes(workload, write, between)
-        found = finding(facets, entity, searched) if entity else None
-        if entity is None or found is None:
-            problem = f"no key finds {between.entity} by {_and(searched)}"
-            return Operation(write.id, problem=problem, remedy=f"add a read of {between.entity} by {_and(searched)}")
-        before.append(_found_by(workload, write, between, entity, found))
-    for action in actions_of(workload, write):
-        entity = workload.entity(action.entity)
-        item = design.item(action.entity)
-        if entity is None or item is None:
+    try:
+        return _WriteMapper(resolve_write(workload, write), design).operation()
+    except _NotMappedError as problem:
+        return Operation(write.id, problem=problem.problem, remedy=problem.remedy)
+
+
+class _NotMappedError(Exception):
+    """A write that no requests can do with the keys of a design, or that does not say what it means."""
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.remedy = remedy
+
+
+class _WriteMapper:
+    """Collects the requests of a write, item by item."""
+
+    def __init__(self, resolved_write: ResolvedWrite, design: Design) -> None:
+        self._resolved_write = resolved_write
+        self._workload = resolved_write.workload
+        self._design = design
+        self._groups: list[list[ItemAction]] = []
+        """The actions of each step, first that on the item itself; and the checks."""
+        self._finds: list[Request] = []
+        self._reads: dict[int, Request] = {}
+        """The reads of items before they are written, by the position of the group."""
+        self._checks_first: list[ItemAction] = []
+        self._assumptions: list[str] = []
+
+    def operation(self) -> Operation:
+        write, unclear = self._resolved_write.write, self._resolved_write.unsettled_conditions
+        if unclear:
+            text = write_checks(unclear, frozenset(self._resolved_write.inputs))
+            remedy = "name the entity of the attribute: `Order.status = OPEN`"
+            raise _NotMappedError(f"nothing says what the condition {text} is about", remedy)
+        for step in self._resolved_write.read_lists:
+            self._find_list(step)
+        for action in self._resolved_write.actions:
+            self._add_action(action)
+        for checked_item in self._resolved_write.checked:
+            self._add_check(checked_item)
+        if not write.actions:
+            raise _NotMappedError("it does not say what it writes", "name the items under Items Written")
+        requests = _requests(self._resolved_write, self._groups, self._checks_first, self._reads)
+        requires = tuple(_condition(test) for test in self._resolved_write.input_conditions)
+        return Operation(write.id, (*self._finds, *requests), assumes=tuple(self._assumptions), requires=requires)
+
+    def _find_list(self, step: Step) -> None:
+        """A list that is read, but not written: it leads to items that are."""
+        plan = finding(planner_facets(self._design, self._workload), step.entity, step.search_attributes)
+        if plan is None:
+            description = f"{step.entity.name} by {_and(step.search_attributes)}"
+            raise _NotMappedError(f"no key finds {description}", f"add a read of {description}")
+        self._finds.append(_found_by(step, plan))
+
+    def _add_action(self, action: Action) -> None:
+        """An item that is written: how it is addressed, what is read before, and under which conditions."""
+        step, item = self._resolved_write.step(action), self._design.item(action.entity)
+        if step is None or item is None:
             problem = f"{action.entity} has no key in the design"
-            return Operation(write.id, problem=problem, remedy=f"give {action.entity} a key in the table")
-        if action.verb is Verb.EXPIRE:
-            continue
-        groups.append(_tied(workload, write, action, entity, design, _actions(write, action, entity, item, design)))
-        names = known(workload, write, action)
-        if missing := attributes_of(item.facets[0]) - names:
-            facets = planner_facets(design, workload)
-            searched = search_attributes(workload, write, action)
-            found = finding(facets, entity, sought(write, action, facets, entity, searched))
-            ids = {a.name for a in entity.id}
-            if found is not None:
-                before.append(_found_by(workload, write, action, entity, found))
-                names |= _seen(found, entity)
-            elif missing <= ids and not action.many:
-                # The caller is assumed to know an id. Several items have to be given, or found.
-                assumes.append(_assumed(missing, entity))
-            else:
-                return _not_addressed(write, entity, missing, names)
+            raise _NotMappedError(problem, f"give {action.entity} a key in the table")
+        if step.verb is Verb.EXPIRE:
+            return
+        actions = _with_ties(step, item, _actions(step, item, self._design))
+        plan = self._find_item(step, item)
+        names = step.known | (_visible_attributes(plan, step.entity) if plan is not None else frozenset())
+        if step.is_given_whole and step.is_list:
+            # The objects need not be as they are stored.
+            names = frozenset((*attributes_of(item.facets[0]), *step.sources))
         # An upsert that may create an item creates its copies, too: it has to know which it is.
-        copied = action.verb is Verb.UPSERT and any(i.entity == entity.name for i in design.copies)
-        is_read = copied or bool(unknown(write, action, entity, design, names))
+        is_copied = step.verb is Verb.UPSERT and any(copy.entity == step.entity.name for copy in self._design.copies)
+        is_read = is_copied or bool(unknown(step, self._design, names))
         if is_read:
-            before.append(_read(item))
-        first += _checked_first(write, action, entity, groups[-1], is_read)
-    for checked in checked_items(workload, write):
-        entity = checked.entity
-        item = design.item(entity.name)
+            self._reads[len(self._groups)] = _read(item)
+        actions[0] = with_preconditions(actions[0], step, self._design, is_read, plan)
+        self._groups.append(actions)
+        self._checks_first += _checked_first(step, actions, is_read)
+
+    def _find_item(self, step: Step, item: Item) -> Plan | None:
+        """The plan that finds the item of a step; None if its key is known, or is assumed to be."""
+        missing = attributes_of(item.facets[0]) - step.known
+        if not missing:
+            return None
+        facets = planner_facets(self._design, self._workload)
+        plan = finding(facets, step.entity, sought(step, facets, step.search_attributes))
+        if plan is not None:
+            self._finds.append(_found_by(step, plan))
+            return plan
+        # The caller is assumed to know an id. Several items have to be given, or found.
+        if step.is_list or not missing <= {a.name for a in step.entity.id}:
+            raise _not_addressed(step.entity, missing, step.known)
+        self._assumptions.append(_assumption(missing, step.entity))
+        return None
+
+    def _add_check(self, checked_item: CheckedItem) -> None:
+        """An item that is only checked, in the transaction of the write."""
+        entity = checked_item.entity
+        item = self._design.item(entity.name)
         if item is None:
-            continue
-        names = known_of_checked(workload, write, checked)
-        if missing := attributes_of(item.facets[0]) - names:
+            return
+        missing = attributes_of(item.facets[0]) - checked_item.known
+        if missing:
+            plan = None
             # Absence is checked by the item's own key: a read before the write would not guarantee it.
-            found = None
-            if not checked.must_be_absent:
-                facets = planner_facets(design, workload)
-                found = finding(facets, entity, sought(write, checked.action, facets, entity, names))
-            if found is not None:
-                before.append(found_by(found))
+            if not checked_item.must_be_absent:
+                facets = planner_facets(self._design, self._workload)
+                plan = finding(facets, entity, sought(checked_item.step, facets, checked_item.known))
+            if plan is not None:
+                self._finds.append(found_by(plan, self._workload))
             elif missing <= {a.name for a in entity.id}:
-                assumes.append(_assumed(missing, entity))
+                self._assumptions.append(_assumption(missing, entity))
             else:
-                return _not_addressed(write, entity, missing, names)
-        pk, sk = _key(item.facets[0])
-        ties = ties_of_checked(workload, write, checked, attributes_of(item.facets[0]))
-        compared = [_condition(check, write, design) for check in checked.checks]
-        compared += [f"{name} = {{{source}}}" for name, source in ties.items()]
-        conditions = tuple(dict.fromkeys(compared))
-        groups.append([ItemAction(Did.CHECK, item.entity, pk, sk, conditions=conditions)])
-    if not write.actions:
-        return Operation(
-            write.id, problem="it does not say what it writes", remedy="name the items under Items Written"
-        )
-    requires = tuple(_condition(check, write, design) for check in input_checks(write))
-    return Operation(write.id, (*before, *_requests(write, groups, first)), assumes=tuple(assumes), requires=requires)
+                raise _not_addressed(entity, missing, checked_item.known)
+        self._groups.append([_check(checked_item, item)])
 
 
-def _tied(
-    workload: Workload, write: Write, action: Action, entity: Entity, design: Design, actions: list[ItemAction]
-) -> list[ItemAction]:
+def _check(checked_item: CheckedItem, item: Item) -> ItemAction:
+    """The check of an item that is not written. It must exist, unless its conditions are true without it."""
+    pk, sk = _key(item.facets[0])
+    sources = checked_item.ties(attributes_of(item.facets[0]))
+    ties = [equals_input(name, source) for name, source in sources.items()]
+    conditions: list[Test] = [*map(_condition, checked_item.conditions), *ties]
+    visible = visible_tests(checked_item.entity)
+    absences = (Absence(), *map(opposite, visible))  # an item that is hidden counts as absent
+    if checked_item.must_be_absent:
+        tests: tuple[Test, ...] = (AnyOf(absences),) if visible else (Absence(),)
+    elif conditions and all(map(holds_if_absent, checked_item.conditions)):
+        all_conditions = conditions[0] if len(conditions) == 1 else AllOf(tuple(conditions))
+        tests = (AnyOf((*absences, all_conditions)),)
+    else:
+        tests = tuple(dict.fromkeys((Presence(), *conditions, *visible)))
+    return ItemAction(Did.CHECK, item.item_name, pk, sk, conditions=tests)
+
+
+def _with_ties(step: Step, item: Item, actions: list[ItemAction]) -> list[ItemAction]:
     """The actions on a list, with the condition that its items belong to the items that the write names.
 
     Those that the caller gives may be anybody's, and those that were found may have moved since.
     """
-    if action.verb in NEW:
+    if step.is_new:
         return actions
-    if not action.many:
-        return _asserted(workload, write, action, entity, design, actions)
-    source = list_source(workload, write, action, entity)
-    item, key = design.item(entity.name), design.partition_key
-    base = attributes_of(item.facets[0]) if item else set()
-    lists = {one.attribute for one in write.inputs if one.many}
-    ties = [
-        f"{name} = {{{origin}}}"
-        for name, origin in source.links.items()
-        if name not in base and origin not in lists and (source.is_given or is_movable(entity, name, base))
-    ]
-    own = actions[0]
-    if source.is_given and action.verb is Verb.DELETE and write.atomic is not False:
-        ties.insert(0, f"attribute_exists({key})")  # what is not there does not belong to the parent
-    return [replace(own, conditions=tuple(dict.fromkeys((*own.conditions, *ties)))), *actions[1:]]
+    if not step.is_list:
+        return _with_assertions(step, item, actions)
+    source, base = step.list_source, attributes_of(item.facets[0])
+    lists = step.of.list_inputs
+    ties: list[Test] = []
+    if source.is_given and step.verb is Verb.DELETE and step.write.atomic is not False:
+        ties.append(Presence())  # what is not there does not belong to the parent
+    for name, origin in source.links.items():
+        is_open = source.is_given or is_movable(step.entity, name, base)
+        if name not in base and origin not in lists and is_open:
+            ties.append(equals_input(name, origin))
+    return [_with_conditions(actions[0], ties), *actions[1:]]
 
 
-def _asserted(
-    workload: Workload, write: Write, action: Action, entity: Entity, design: Design, actions: list[ItemAction]
-) -> list[ItemAction]:
+def _with_assertions(step: Step, item: Item, actions: list[ItemAction]) -> list[ItemAction]:
     """The delete of an item with what the caller knows of it, which must be so.
 
     What the key holds needs no comparison, but the item must exist. After lists, the other values are checked before.
     """
-    if action.verb is not Verb.DELETE:
+    if step.verb is not Verb.DELETE:
         return actions
-    item = design.item(entity.name)
-    base = attributes_of(item.facets[0]) if item else set()
-    own = actions[0]
-    known_values: list[str] = []
-    if is_resumable(write):
-        linked = links(workload, write, action, entity)
-        known_values = [f"{name} = {{{source}}}" for name, source in linked.items() if name not in base]
-    if is_tied_by_key(workload, write, action, entity, base) and not own.conditions and not known_values:
-        known_values = [f"attribute_exists({design.partition_key})"]
-    return [replace(own, conditions=tuple(dict.fromkeys((*own.conditions, *known_values)))), *actions[1:]]
+    base = attributes_of(item.facets[0])
+    known_values: list[Test] = []
+    if step.of.is_resumable:
+        known_values = [equals_input(name, source) for name, source in step.sources.items() if name not in base]
+    if step.is_tied_by_key(base) and not actions[0].conditions and not known_values:
+        known_values = [Presence()]
+    return [_with_conditions(actions[0], known_values), *actions[1:]]
 
 
-def entity_actions(write: Write, workload: Workload, design: Design, entity: Entity) -> list[tuple[Action, Request]]:
-    """The effect of each action of a write on the items of one entity, as a transaction, however they are addressed.
+def _with_conditions(action: ItemAction, conditions: list[Test]) -> ItemAction:
+    return replace(action, conditions=tuple(dict.fromkeys((*action.conditions, *conditions))))
+
+
+def entity_actions(write: Write, workload: Workload, design: Design, entity: Entity) -> list[tuple[Step, Request]]:
+    """The effect of each step of a write on the items of one entity, as a transaction, however they are addressed.
 
     The design needs the items and guards of that entity only.
     """
     item = design.item(entity.name)
-    found: list[tuple[Action, Request]] = []
-    for action in actions_of(workload, write):
-        whose = workload.entity(action.entity)
-        if whose is None or action.verb is Verb.EXPIRE:
-            continue
-        if item is not None and whose is entity:
-            actions = tuple(_actions(write, action, entity, item, design))
-            found.append((action, Request(Call.TRANSACT_WRITE, entities=(entity.name,), actions=actions)))
-    return found
+    requests: list[tuple[Step, Request]] = []
+    for step in resolve_write(workload, write).steps:
+        if item is not None and step.entity is entity and step.verb is not Verb.EXPIRE:
+            actions = tuple(_actions(step, item, design))
+            requests.append((step, Request(Call.TRANSACT_WRITE, entities=(entity.name,), actions=actions)))
+    return requests
 
 
-def _assumed(missing: set[str], entity: Entity) -> str:
+def _assumption(missing: set[str], entity: Entity) -> str:
     return f"the caller knows {_and(missing)} of the {entity.name}"
 
 
-def _not_addressed(write: Write, entity: Entity, missing: set[str], names: frozenset[str]) -> Operation:
+def _not_addressed(entity: Entity, missing: set[str], names: frozenset[str]) -> _NotMappedError:
     by = f"by {_and(names)}" if names else "at all"
     lacks = f"the key of {entity.name} is made of {_and(missing)}, which it does not give"
     other = f"find {entity.name} {by} by an index" if names else f"key {entity.name} by what it gives"
-    return Operation(
-        write.id, problem=f"{lacks}, and no key finds it {by}", remedy=f"give {_and(missing)} as well, or {other}"
-    )
+    return _NotMappedError(f"{lacks}, and no key finds it {by}", f"give {_and(missing)} as well, or {other}")
 
 
 def _and(names: set[str] | frozenset[str]) -> str:
     return ", ".join(sorted(names))
 
 
-def _found_by(workload: Workload, write: Write, action: Action, entity: Entity, found: Plan) -> Request:
-    """The Query that finds the items of an action; one for each item of another list, if they belong to its items."""
-    request = found_by(found)
-    # A list in the table is read consistently: an index may lack items that were written a moment ago.
-    if action.many and request.slot == TABLE:
-        request = replace(request, consistent=True)
-    source = list_source(workload, write, action, entity) if action.many else None
-    if source is None or not source.over:
+def _found_by(step: Step, plan: Plan) -> Request:
+    """The Query that finds the items of a step.
+
+    There is one for each id of a list that the caller gives, or for each item of another list that they belong to.
+    """
+    request = found_by(plan, step.workload)
+    if not step.is_list:
         return request
-    return replace(request, each=f"{source.over}.{next(iter(source.over_links.values()))}")
+    # A list in the table is read consistently: an index may lack items that were written a moment ago.
+    if request.slot == TABLE:
+        request = replace(request, consistent=True)
+    return replace(request, each=step.repeated_for)
 
 
-def found_by(found: Plan) -> Request:
+def found_by(plan: Plan, workload: Workload) -> Request:
     """The Query that finds the items to write, if their key is not given."""
     return Request(
-        Call(found.operation),
-        found.slot,
-        found.lookup.entities,
-        found.facets[0].pk.text,
-        sort_condition(found),
-        found.shards,
-        found.bucket.bucket if found.bucket else "",
-        filters=tuple(f"{name} = {{{name}}}" for name in sorted(found.filtered)),
+        Call(plan.operation),
+        plan.slot,
+        plan.lookup.entities,
+        plan.facets[0].pk.text,
+        sort_condition(plan),
+        plan.shards,
+        plan.bucket.bucket if plan.bucket else "",
+        filters=(
+            *((Input(name),) for name in sorted(plan.filtered)),
+            *(hidden_filters(workload, plan.lookup.entities) if plan.operation == "Query" else ()),
+        ),
     )
 
 
-def _seen(found: Plan, entity: Entity) -> frozenset[str]:
+def _visible_attributes(plan: Plan, entity: Entity) -> frozenset[str]:
     """The known attributes of an item that was found: those in the index."""
-    facet = found.facets[0]
+    facet = plan.facets[0]
     return frozenset(a.name for a in entity.attributes) if facet.holds is None else facet.holds | facet.readable
 
 
 def _read(item: Item) -> Request:
     pk, sk = _key(item.facets[0])
-    return Request(Call.GET, entities=(item.entity,), pk=pk, sk=_eq(sk), consistent=True)
+    return Request(Call.GET, entities=(item.entity,), pk=pk, sk=_equal_key(sk), consistent=True)
 
 
-def _requests(write: Write, groups: list[list[ItemAction]], first: list[ItemAction]) -> tuple[Request, ...]:
+def _requests(
+    resolved_write: ResolvedWrite,
+    groups: list[list[ItemAction]],
+    checks_first: list[ItemAction],
+    reads: dict[int, Request],
+) -> tuple[Request, ...]:
     """One request if the write is atomic; else one for each action, and batches for those without conditions.
 
+    `reads` are the items that are read first, by the positions of their groups: just before they are written.
     A write that can be repeated checks the single items first, so that nothing is written if it is refused.
     """
-    entities = tuple(a.entity for a in write.actions)
     checks = [group[0] for group in groups if group[0].action is Did.CHECK]
-    if is_resumable(write):
-        groups = [group for group in groups if group[0].action is not Did.CHECK]
-        checks += first
-    elif write.atomic is not False or checks:
-        return (_request(entities, [a for group in groups for a in group]),) if groups else ()
+    if resolved_write.is_resumable:
+        return _separate_requests(groups, [*checks, *checks_first], checks_first, reads)
+    if resolved_write.write.atomic is False and not checks:
+        return _separate_requests(groups, [], [], reads)
+    if not groups:
+        return ()
+    entities = tuple(action.entity for action in resolved_write.write.actions)
+    return (*reads.values(), _request(entities, [action for group in groups for action in group]))
+
+
+def _separate_requests(
+    groups: list[list[ItemAction]],
+    checks: list[ItemAction],
+    checks_first: list[ItemAction],
+    reads: dict[int, Request],
+) -> tuple[Request, ...]:
+    """The requests of a write that is not atomic, after the checks in one transaction."""
     requests: list[Request] = []
     if checks:
-        requests.append(_request(tuple(action.item for action in checks), checks))
-    for group in groups:
+        # An item that was read for its check is read again for its write.
+        items = {action.item for action in checks_first}
+        requests += [read for position, read in reads.items() if groups[position][0].item in items]
+        requests.append(_request(tuple(str(action.item) for action in checks), checks))
+    for position, group in enumerate(groups):
         own = group[0]
-        if len(group) == 1 and own.many and own.action is not Did.UPDATE and not own.conditions:
-            before = requests[-1] if requests and requests[-1].call is Call.BATCH_WRITE else None
-            batch = (*(before.actions if before else ()), own)
-            requests = requests[:-1] if before else requests
-            requests.append(Request(Call.BATCH_WRITE, entities=tuple(a.item for a in batch), actions=batch))
+        if own.action is Did.CHECK:
+            continue
+        if position in reads:
+            requests.append(reads[position])
+        if _can_be_batched(group):
+            # BatchWriteItem has no conditions and no updates. Consecutive batches become one.
+            batch = [own]
+            if requests and requests[-1].call is Call.BATCH_WRITE:
+                batch = [*requests.pop().actions, own]
+            names = tuple(str(action.item) for action in batch)
+            requests.append(Request(Call.BATCH_WRITE, entities=names, actions=tuple(batch)))
         else:
-            requests.append(_request((own.target.entity,), group, many=True))
+            requests.append(_request((own.item.entity,), group, is_for_each=True))
     return tuple(requests)
 
 
-def _checked_first(
-    write: Write, action: Action, entity: Entity, actions: list[ItemAction], is_read: bool
-) -> list[ItemAction]:
+def _can_be_batched(group: list[ItemAction]) -> bool:
+    own = group[0]
+    return len(group) == 1 and own.many and own.action is not Did.UPDATE and not own.conditions
+
+
+def _checked_first(step: Step, actions: list[ItemAction], is_read: bool) -> list[ItemAction]:
     """The checks of a single item before lists are written: of all that may refuse to write it."""
-    if action.many or (action.verb is Verb.DELETE and not actions[0].conditions):
+    if step.is_list or (step.verb is Verb.DELETE and not actions[0].conditions):
         return []
-    is_bounded = action.verb is Verb.UPSERT and has_bounded_sum(write, action, entity)
-    refusing = [one for one in actions if one.conditions or (is_bounded and one.item == entity.name)]
+    is_bounded = step.verb is Verb.UPSERT and has_bounded_sum(step)
+    refusing = [action for action in actions if action.conditions or (is_bounded and action.item.is_own)]
     if refusing and is_read and actions[0] not in refusing:
         refusing.insert(0, actions[0])  # it must not have changed since it was read
-    return [replace(one, action=Did.CHECK, changes=()) for one in refusing]
+    return [replace(action, action=Did.CHECK, changes=()) for action in refusing]
 
 
-def _request(entities: tuple[str, ...], actions: list[ItemAction], many: bool = False) -> Request:
+def _request(entities: tuple[str, ...], actions: list[ItemAction], is_for_each: bool = False) -> Request:
     """A single call for one item, a transaction for several. With `many`, one such request for each item."""
     first = actions[0]
-    if len(actions) == 1 and first.action is not Did.CHECK and (many or not first.many):
+    if len(actions) == 1 and first.action is not Did.CHECK and (is_for_each or not first.many):
         call = _single_call(first.action)
-        return Request(call, entities=entities, pk=first.pk, sk=_eq(first.sk), actions=tuple(actions))
+        return Request(call, entities=entities, pk=first.pk, sk=_equal_key(first.sk), actions=tuple(actions))
     return Request(Call.TRANSACT_WRITE, entities=entities, actions=tuple(actions))
 
 
-def _actions(write: Write, action: Action, entity: Entity, item: Item, design: Design) -> list[ItemAction]:
-    did = _effect_of(action.verb)
-    changed = changes(write, action, entity)
-    counter = design.counter(entity.name)
-    spread = tuple(c for c in changed if counter and action.updates and c.attribute in counter.attributes)
-    changed = tuple(c for c in changed if c not in spread)
+def _actions(step: Step, item: Item, design: Design) -> list[ItemAction]:
+    """The effect of a step: on the item itself, on its copies, and on the items of its constructs."""
+    entity, action = step.entity, step.action
+    constructs = tuple(all_constructs(entity, design))
+    diverted_names: frozenset[str] = frozenset().union(*(bound.diverted(action) for bound in constructs))
+    own_changes = tuple(change for change in step.changes if change.attribute not in diverted_names)
     pk, sk = _key(item.facets[0])
-    conditions = _conditions(write, action, design)
-    knowledge = _Knowledge(write, action, entity, changed)
-    written = tuple(_change(c, write, entity) for c in changed) + tuple(_index_keys(knowledge, item, design))
-    compared: tuple[str, ...] = ()
-    if action.verb is Verb.CREATE:
-        own = [check for check in checks_of(write, action) if not is_of_whole_item(check)]
-        compared = tuple(_condition(check, write, design) for check in own)
-    found = [ItemAction(did, entity.name, pk, sk, action.many, written, conditions, compared)]
-    if counter and (spread or action.verb is Verb.DELETE):
-        partition, sort = counter_templates(design, entity)
-        adds = tuple(_change(c, write, entity) for c in spread)
-        shard = ItemAction(did, counter.name, partition.text, sort.text, action.many, adds)
-        found = [*found, shard] if changed or not spread else [shard]
-    for copy in (i for i in design.items if i.entity == entity.name and i.copy):
-        found += _copy(copy, held(copy, design, entity), action, knowledge, design)
-    for guard in (g for g in design.guards if g.entity == entity.name):
-        found += _guard(guard, action, changed, entity, design)
-    if entity.history and action.verb in (Verb.UPDATE, Verb.DELETE):
-        found += _version(action, entity, design)
-    return found
+    knowledge = _Knowledge(step, own_changes)
+    changes = {change.attribute: _change(change, step) for change in step.changes}
+    item_changes = tuple(_change(change, step) for change in own_changes) + tuple(_index_keys(knowledge, item, design))
+    object_conditions: tuple[Test, ...] = ()
+    if step.verb is Verb.CREATE:
+        object_conditions = tuple(_condition(test) for test in step.conditions if not is_of_whole_item(test))
+    own = ItemAction(
+        _effect_of(step.verb), item.item_name, pk, sk, step.is_list, item_changes, _conditions(step), object_conditions
+    )
+    actions = [own] if own_changes or not step.changes else []
+    for bound in constructs:
+        if bound.precedes_copies:
+            actions += bound.expand(action, changes, design)
+    for copy in design.copies:
+        if copy.entity == entity.name:
+            actions += _copy(copy, held(copy, design, entity), knowledge, design)
+    for bound in constructs:
+        if not bound.precedes_copies:
+            actions += bound.expand(action, changes, design)
+    return actions
 
 
 class _Knowledge:
     """The values of an item before and after a write, as far as known, to decide whether it enters a sparse index."""
 
-    def __init__(self, write: Write, action: Action, entity: Entity, changed: tuple[Change, ...]) -> None:
-        self.write = write
-        self.entity = entity
-        self.changed = changed
-        self.names = {c.attribute for c in changed}
-        self._before = {name: value.const for name, value in said_equal(write, action, entity).items()}
-        self._after = {c.attribute: c.value.const for c in changed if c.value and c.op is ChangeOp.SET}
-        self._gone = {c.attribute for c in changed if c.op is ChangeOp.REMOVE}
-        self._optional = {c.attribute for c in changed if is_optional(write, c)}
+    def __init__(self, step: Step, changes: tuple[Change, ...]) -> None:
+        self.step = step
+        self.changed = changes
+        self.names = {change.attribute for change in changes}
+        self._before = {name: value.const for name, value in step.fixed.items()}
+        self._after = {c.attribute: c.value.const for c in changes if c.value and c.op is ChangeOp.SET}
+        self._gone = {change.attribute for change in changes if change.op is ChangeOp.REMOVE}
+        self.optional = {change.attribute for change in changes if is_optional(step.write, change)}
 
     def was_in(self, facet: Facet) -> bool:
         """Whether an item may have been in a facet before the write."""
@@ -398,146 +459,144 @@ class _Knowledge:
             w.values and self._before.get(w.attribute, w.values[0]) not in (*w.values, None) for w in facet.when
         )
 
+    def is_surely_in(self, facet: Facet) -> bool:
+        """Whether an item is in a facet after the write, whatever the caller gives and the item was."""
+        for when in facet.when:
+            value = self._after.get(when.attribute)
+            if when.absent:
+                is_sure = when.attribute in self._gone
+            elif when.attribute in self.names:
+                is_given = when.attribute in self._after and when.attribute not in self.optional
+                is_sure = is_given and (not when.values or value in when.values)
+            else:
+                is_sure = bool(when.values) and self._before.get(when.attribute) in when.values
+            if not is_sure:
+                return False
+        entity = self.step.entity
+        lacking = {attribute.name for attribute in entity.attributes if attribute.optional} & placing(facet)
+        return not may_lack(facet, entity) or lacking <= self._after.keys() - self.optional
+
     def will_be_in(self, facet: Facet) -> bool:
         """Whether an item may be in a facet after the write."""
         for when in facet.when:
             value = self._after.get(when.attribute)
-            gone = when.attribute in self._gone
+            is_removed = when.attribute in self._gone
             if when.absent:
-                if when.attribute in self.names and when.attribute not in self._optional and not gone:
+                if when.attribute in self.names and when.attribute not in self.optional and not is_removed:
                     return False
-            elif gone or (value is not None and when.values and value not in when.values):
+            elif is_removed or (value is not None and when.values and value not in when.values):
                 return False
         return True
 
 
-def _copy(copy: Item, holds: frozenset[str], action: Action, knowledge: _Knowledge, design: Design) -> list[ItemAction]:
+def _copy(copy: Item, holds: frozenset[str], knowledge: _Knowledge, design: Design) -> list[ItemAction]:
     """The actions on a copy: put and deleted with its item, updated, or moved if its key changes."""
+    action = knowledge.step.action
     facet = copy.facets[0]
     pk, sk = _key(facet)
-    name = copy.name
+    name = copy.item_name
     if action.verb in NEW:
         return [ItemAction(Did.PUT, name, pk, sk, action.many)]
     if action.verb is Verb.DELETE:
         return [ItemAction(Did.DELETE, name, pk, sk, action.many)] if knowledge.was_in(facet) else []
     if knowledge.names & placing(facet):
-        left = [ItemAction(Did.DELETE, name, pk, sk, action.many)] if knowledge.was_in(facet) else []
-        return left + ([ItemAction(Did.PUT, name, pk, sk, action.many)] if knowledge.will_be_in(facet) else [])
-    written = tuple(_change(c, knowledge.write, knowledge.entity) for c in knowledge.changed if c.attribute in holds)
-    if not written:
+        actions = [ItemAction(Did.DELETE, name, pk, sk, action.many)] if knowledge.was_in(facet) else []
+        return actions + ([ItemAction(Did.PUT, name, pk, sk, action.many)] if knowledge.will_be_in(facet) else [])
+    held_changes = [change for change in knowledge.changed if change.attribute in holds]
+    if not held_changes:
         return []
-    written += tuple(_index_keys(knowledge, copy, design))
-    return [ItemAction(Did.UPDATE, name, pk, sk, action.many, written)]
+    item_changes = tuple(_change(change, knowledge.step) for change in held_changes)
+    item_changes += tuple(_index_keys(knowledge, copy, design))
+    return [ItemAction(Did.UPDATE, name, pk, sk, action.many, item_changes)]
 
 
-def _guard(
-    guard: Guard, action: Action, changed: tuple[Change, ...], entity: Entity, design: Design
-) -> list[ItemAction]:
-    """The actions on a guard: put with a new item, deleted with it, exchanged if the value changes."""
-    own = design.item(entity.name)
-    tag = own.tag if own else entity.name
-    templates = guard_key(tag, guard.attributes, entity.types, design.separator, bool(design.slots[0].sk))
-    pk, sk = (template.text if template else "" for template in templates)
-    name = design.partition_key
-    item = guard.name
-    put = ItemAction(Did.PUT, item, pk, sk, action.many, conditions=(f"attribute_not_exists({name})",))
-    if action.verb in NEW:
-        return [put]
-    if action.verb is Verb.DELETE:
-        return [ItemAction(Did.DELETE, item, pk, sk, action.many)]
-    if {c.attribute for c in changed} & set(guard.attributes):
-        return [ItemAction(Did.DELETE, item, pk, sk, action.many), put]
-    if ending(design, entity) in {c.attribute for c in changed}:
-        return [replace(put, conditions=())]  # it expires with its item, whose it is already
-    return []
-
-
-def _version(action: Action, entity: Entity, design: Design) -> list[ItemAction]:
-    """The actions on earlier versions: the replaced one is put, and one that is too many is deleted."""
-    pk, sk = history_key(design, entity)
-    item = str(ItemName(entity.name, history=True))
-    kept = ItemAction(Did.PUT, item, pk, sk, action.many, conditions=(f"attribute_not_exists({design.partition_key})",))
-    limited = entity.history and entity.history.versions is not None
-    return [kept, ItemAction(Did.DELETE, item, pk, sk, action.many)] if limited else [kept]
-
-
-def _conditions(write: Write, action: Action, design: Design) -> tuple[str, ...]:
+def _conditions(step: Step) -> tuple[Test, ...]:
     """The conditions that DynamoDB checks for the item of an action.
 
     Those on a new item are compared with its object before anything is sent. An upsert creates an absent item, whatever
     its comparisons say.
     """
-    key = design.partition_key
-    own = [_condition(check, write, design) for check in checks_of(write, action)]
-    match action.verb:
+    own = [_condition(test) for test in step.conditions]
+    visible = visible_tests(step.entity)
+    match step.verb:
         case Verb.CREATE:
-            return (f"attribute_not_exists({key})",)
+            return (Absence(),)
         case Verb.UPDATE:
-            return tuple(dict.fromkeys((f"attribute_exists({key})", *own)))
-        case Verb.UPSERT if own and not any(f"exists({key})" in text for text in own):
-            return tuple(dict.fromkeys(f"attribute_not_exists({key}) or {text}" for text in own))
-        case Verb.PUT | Verb.UPSERT | Verb.DELETE | Verb.EXPIRE:
+            return tuple(dict.fromkeys((Presence(), *own, *visible)))
+        case Verb.UPSERT if own and not any(is_about_existence(test) for test in own):
+            return tuple(dict.fromkeys((*(AnyOf((Absence(), test)) for test in own), *visible)))
+        case Verb.UPSERT:
+            return tuple(dict.fromkeys((*own, *visible)))
+        case Verb.DELETE if own:
+            return tuple(dict.fromkeys((*own, *visible)))
+        case Verb.PUT | Verb.DELETE | Verb.EXPIRE:
             return tuple(dict.fromkeys(own))
         case _:
-            assert_never(action.verb)
+            assert_never(step.verb)
 
 
-def _condition(test: Test, write: Write, design: Design) -> str:
-    """A condition as text. One that has parts is in parentheses, and is read as a whole."""
-    inputs = frozenset(i.attribute for i in write.inputs)
-    match test:
-        case Presence():
-            return f"attribute_exists({test.attribute or design.partition_key})"
-        case Absence():
-            return f"attribute_not_exists({test.attribute or design.partition_key})"
-        case Comparison():
-            return f"{test.attribute} {write_comparison(test.op, test.values, inputs, test.entity)}"
-        case AnyOf():
-            return f"({' or '.join(_condition(part, write, design) for part in test.parts)})"
-        case AllOf():
-            return f"({' and '.join(_condition(part, write, design) for part in test.parts)})"
-        case Negation():
-            text = _condition(test.part, write, design)
-            return f"not {text}" if text.startswith("(") else f"not ({text})"
-        case _:
-            assert_never(test)
+def is_about_existence(test: Test) -> bool:
+    """Whether a condition, or a part of it, is about the existence of its item."""
+    return any(isinstance(leaf, Presence | Absence) and not leaf.attribute for leaf in leaves(test))
 
 
-def _change(change: Change, write: Write, entity: Entity) -> str:
-    inputs = frozenset(i.attribute for i in write.inputs)
-    value = write_value(change.value, inputs) if change.value else f"{{{change.attribute}}}"
-    if change.op is not ChangeOp.REMOVE and is_optional(write, change):
-        return f"SET {change.attribute} = {{{source_of(change)}?}}"
+def _condition(test: Test) -> Test:
+    """A condition of a write as one of the item that it is about: the item is known, and is not named."""
+    return with_leaves(test, lambda leaf: replace(leaf, entity="", implied=False, by=""))
+
+
+def _change(change: Change, step: Step) -> ItemChange:
+    attribute = step.entity.attribute(change.attribute)
+    # What is appended to an absent list is the list.
+    is_appended = change.op is ChangeOp.APPEND
+    may_be_left = change.op is not ChangeOp.REMOVE and is_optional(step.write, change)
+    may_be_absent = step.verb is Verb.UPSERT or is_appended or attribute is None or attribute.optional
+    return ItemChange(
+        change.attribute,
+        change.op,
+        change.value or _usual_value(change),
+        is_optional=may_be_left,
+        is_removable=may_be_left and change.op is ChangeOp.SET and attribute is not None and attribute.optional,
+        is_set=attribute is not None and attribute.type.kind is Kind.SET,
+        is_from_zero=may_be_absent,
+    )
+
+
+def _usual_value(change: Change) -> Value | None:
+    """The value of a change that the document does not name."""
     match change.op:
         case ChangeOp.REMOVE:
-            return f"REMOVE {change.attribute}"
-        case ChangeOp.SET:
-            return f"SET {change.attribute} = {value}"
-        case ChangeOp.APPEND:
-            attribute = entity.attribute(change.attribute)
-            if attribute and attribute.type.kind is Kind.SET:
-                return f"ADD {change.attribute} {value}"
-            # A missing list counts as empty.
-            return f"SET {change.attribute} = list_append(if_not_exists({change.attribute}, []), {value})"
-        case ChangeOp.ADD:
-            return f"ADD {change.attribute} {value}"
-        case ChangeOp.SUBTRACT:
-            return f"ADD {change.attribute} -{value}"
+            return None
+        case ChangeOp.SET | ChangeOp.APPEND:
+            return Value(param=change.attribute)
+        case ChangeOp.ADD | ChangeOp.SUBTRACT:
+            return Value(const="1")
         case _:
             assert_never(change.op)
 
 
-def _index_keys(knowledge: _Knowledge, item: Item, design: Design) -> list[str]:
+def _index_keys(knowledge: _Knowledge, item: Item, design: Design) -> list[ItemChange]:
     """The index keys that a change rewrites, or removes if the item leaves a sparse index."""
-    found = []
+    key_changes = []
+    own = design.item(item.entity)
+    # An upsert sets the parts of the key that finds the item, which are the same after it.
+    changed_names = knowledge.names - (attributes_of(own.facets[0]) if own is not None else set())
     for facet in item.facets[1:]:
         slot = design.slot(facet.slot)
-        sparse = {w.attribute for w in facet.when}
+        # An item has all keys of a sparse index, or none.
+        is_sparse = bool(facet.when) or may_lack(facet, knowledge.step.entity)
+        sparse_names = placing(facet) if is_sparse else set()
         for attribute, text in _parts(slot, facet) if slot else ():
-            if knowledge.names & (set(fields_of(text)) | sparse) and text != f"{{{attribute}}}":
-                leaves = not knowledge.will_be_in(facet)
-                found.append(f"REMOVE {attribute}" if leaves else f"SET {attribute} = {text}")
-    return found
+            deciding = changed_names & ({*fields_of(text)} | sparse_names)
+            if not deciding or text == f"{{{attribute}}}":
+                continue
+            if not knowledge.will_be_in(facet):
+                key_changes.append(ItemChange(attribute, ChangeOp.REMOVE))
+                continue
+            is_removable = is_sparse and not knowledge.is_surely_in(facet)
+            is_left = deciding <= knowledge.optional
+            key_changes.append(ItemChange(attribute, template=text, is_optional=is_left, is_removable=is_removable))
+    return key_changes
 
 
 def _parts(slot: Slot, facet: Facet) -> list[tuple[str, str]]:
@@ -549,5 +608,5 @@ def _key(facet: Facet) -> tuple[str, str]:
     return facet.pk[0], facet.sk[0] if facet.sk else ""
 
 
-def _eq(sk: str) -> str:
-    return f"= {sk}" if sk else ""
+def _equal_key(sk: str) -> SortCondition | None:
+    return SortCondition("=", sk) if sk else None

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from prejoin.workload.lookup import root, target
-from prejoin.workload.model import Action, Attribute, Entity, Workload, Write
-from prejoin.workload.targets import NEW
+from prejoin.workload.model import NEW, Action, Attribute, Entity, Workload, Write
+from prejoin.workload.program.resolved_write import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,68 +29,65 @@ class Agreement:
     part_attribute: str
 
 
-def agreements(workload: Workload, write: Write, actions: Sequence[Action]) -> list[Agreement]:
+def agreements(steps: Sequence[Step]) -> list[Agreement]:
     """The agreements among the new items of a write."""
-    found: dict[tuple[int, str], Agreement] = {}
-    new = [(at, action) for at, action in enumerate(actions) if action.verb in NEW]
-    for at, action in new:
-        for other, more in new:
-            if at == other or action.entity == more.entity or action.many:
+    agreements_by_part: dict[tuple[int, str], Agreement] = {}
+    new = [(at, step) for at, step in enumerate(steps) if step.is_new]
+    for at, step in new:
+        for other_at, other in new:
+            if at == other_at or step.entity is other.entity or step.is_list:
                 continue
-            if not more.many and not _is_owner(workload, action, more, at < other):
+            if not other.is_list and not _is_owner(step, other, at < other_at):
                 continue
-            for one in _between(workload, write, (at, action), (other, more)):
-                found.setdefault((one.part, one.part_attribute), one)
-    return list(found.values())
+            for owner_attribute, part_attribute in _pairs(step, other):
+                agreement = Agreement(at, owner_attribute, other_at, part_attribute)
+                agreements_by_part.setdefault((other_at, part_attribute), agreement)
+    return list(agreements_by_part.values())
 
 
-def shared_inputs(workload: Workload, write: Write, action: Action) -> list[Attribute]:
-    """The ids and references that one input gives to all new items of an action."""
-    entity = workload.entity(action.entity)
-    if entity is None or action.verb not in NEW:
+def shared_inputs(step: Step) -> list[Attribute]:
+    """The ids and references that one input gives to all new items of a step."""
+    if not step.is_new:
         return []
-    inputs = {one.attribute for one in write.inputs if not one.many} - _settled(action)
-    found = [a for a in entity.attributes if a.name in inputs and _is_identity(workload, a)]
-    if action.many:
-        # The input may belong to another item: a post has its author, but timeline entries have their readers.
-        others = _plain_attributes(workload, write)
-        found = [a for a in found if not (a.id and a.name in others)]
+    inputs = {item.attribute for item in step.write.inputs if not item.many} - _settled_names(step.action)
+    shared_names = [a for a in step.entity.attributes if a.name in inputs and _is_identity(step.workload, a)]
+    if not step.is_list:
+        return shared_names
+    # The input may belong to another item: a post has its author, but timeline entries have their readers.
+    single_names = _plain_attributes(step.workload, step.write)
+    shared_names = [a for a in shared_names if not (a.id and a.name in single_names)]
     # Several items cannot share their whole id: such an input then differs for each.
-    return [] if action.many and set(entity.id) <= set(found) else found
+    return [] if set(step.entity.id) <= set(shared_names) else shared_names
 
 
 def _plain_attributes(workload: Workload, write: Write) -> set[str]:
     """The attributes of the single new items of a write that are not part of their ids."""
-    made = [workload.entity(one.entity) for one in write.actions if one.verb in NEW and not one.many]
-    return {a.name for entity in made if entity for a in entity.attributes if not a.id}
+    single = [workload.entity(action.entity) for action in write.actions if action.verb in NEW and not action.many]
+    return {attribute.name for entity in single if entity for attribute in entity.attributes if not attribute.id}
 
 
-def _is_owner(workload: Workload, action: Action, other: Action, first: bool) -> bool:
+def _is_owner(step: Step, other: Step, is_first: bool) -> bool:
     """Whether the other item refers to this one; if neither or both do, whether this is the first."""
-    refers, referred = (_refers(workload, *pair) for pair in ((action, other), (other, action)))
-    return referred if refers != referred else first
+    refers, is_referred = _refers(step, other), _refers(other, step)
+    return is_referred if refers != is_referred else is_first
 
 
-def _refers(workload: Workload, action: Action, other: Action) -> bool:
-    entity = workload.entity(action.entity)
-    held = [target(workload, attribute) for attribute in entity.attributes] if entity else []
-    return any(one[0].name == other.entity for one in held if one)
+def _refers(step: Step, other: Step) -> bool:
+    targets = [target(step.workload, attribute) for attribute in step.entity.attributes]
+    return any(place[0] is other.entity for place in targets if place)
 
 
-def _between(
-    workload: Workload, write: Write, owner: tuple[int, Action], part: tuple[int, Action]
-) -> Iterator[Agreement]:
-    one, other = workload.entity(owner[1].entity), workload.entity(part[1].entity)
-    if one is None or other is None:
-        return
-    shared = {a.name for a in shared_inputs(workload, write, part[1])}
-    for own in one.attributes:
-        for attribute in other.attributes:
-            if own.name in _settled(owner[1]) or attribute.name in _settled(part[1]) or own.type != attribute.type:
+def _pairs(owner: Step, part: Step) -> Iterator[tuple[str, str]]:
+    """The attributes of the owner and of its part that have the same value."""
+    shared_names = {attribute.name for attribute in shared_inputs(part)}
+    settled_of_owner, settled_of_part = _settled_names(owner.action), _settled_names(part.action)
+    for own in owner.entity.attributes:
+        for attribute in part.entity.attributes:
+            if own.name in settled_of_owner or attribute.name in settled_of_part or own.type != attribute.type:
                 continue
-            given = own.name == attribute.name and own.name in shared
-            if given or _names(workload, (one, own), (other, attribute)):
-                yield Agreement(owner[0], own.name, part[0], attribute.name)
+            is_given = own.name == attribute.name and own.name in shared_names
+            if is_given or _names(owner.workload, (owner.entity, own), (part.entity, attribute)):
+                yield own.name, attribute.name
 
 
 def _names(workload: Workload, owner: tuple[Entity, Attribute], part: tuple[Entity, Attribute]) -> bool:
@@ -98,12 +95,12 @@ def _names(workload: Workload, owner: tuple[Entity, Attribute], part: tuple[Enti
 
     Another name may be another role: a new user's inviter is not that user.
     """
-    (one, own), (other, attribute) = owner, part
-    if target(workload, attribute) == (one, own):
-        alike = [a for a in other.attributes if target(workload, a) == (one, own)]
+    (owner_entity, own), (other, attribute) = owner, part
+    if target(workload, attribute) == (owner_entity, own):
+        alike = [a for a in other.attributes if target(workload, a) == (owner_entity, own)]
         return attribute.name == own.name or (attribute.id and len(alike) == 1)
-    same = own.name == attribute.name and own.id and attribute.id
-    return same and root(workload, one, own) == root(workload, other, attribute)
+    is_same_id = own.name == attribute.name and own.id and attribute.id
+    return is_same_id and root(workload, owner_entity, own) == root(workload, other, attribute)
 
 
 def _is_identity(workload: Workload, attribute: Attribute) -> bool:
@@ -112,6 +109,6 @@ def _is_identity(workload: Workload, attribute: Attribute) -> bool:
     return attribute.id or bool(attribute.references) or attribute.name in ids
 
 
-def _settled(action: Action) -> set[str]:
+def _settled_names(action: Action) -> set[str]:
     """The attributes that an action sets itself."""
     return {change.attribute for change in action.changes if change.value is not None}

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from prejoin import keys
+from prejoin.constructs.registry import lines_of
 from prejoin.design.codes import NO_TEMPLATE, NOT_A_DESIGN, REPEATED
 from prejoin.design.counters import MOST_SHARDS, obstacle
 from prejoin.design.mapping.facets import is_natural, planner_facet
@@ -29,10 +30,10 @@ class DesignError(ValueError):
 
 def must_fit(design: Design, workload: Workload) -> None:
     """Raise DesignError if a design does not fit a workload."""
-    found = misfits(design, workload)
-    for first in found[:1]:
-        more = f" (and {len(found) - 1} more, which `misfits` tells)" if len(found) > 1 else ""
-        raise DesignError(f"the design does not fit its access patterns, {first.message}{more}: {first.fix}")
+    problems = misfits(design, workload)
+    for first in problems[:1]:
+        others_text = f" (and {len(problems) - 1} more, which `misfits` tells)" if len(problems) > 1 else ""
+        raise DesignError(f"the design does not fit its access patterns, {first.message}{others_text}: {first.fix}")
 
 
 def misfits(design: Design, workload: Workload, places: Places | None = None) -> tuple[Diagnostic, ...]:
@@ -66,7 +67,7 @@ class _Fitting:
         for at, store in enumerate(design.stores):
             yield from self._store(store, ("stores", at))
         for entity in self._workload.entities:
-            yield from self._history(entity)
+            yield from self._constructs(entity)
         for entity in self._workload.entities:
             if design.item(entity.name) is None:
                 fix = "add it to the items, with a key in the table"
@@ -82,9 +83,9 @@ class _Fitting:
             yield from self._slot(slot, ("slots", at))
 
     def _slot(self, slot: Slot, path: Path) -> Iterator[Diagnostic]:
-        most = 1 if slot.name == TABLE else _MOST_ATTRIBUTES
-        if not 1 <= len(slot.pk) <= most or len(slot.sk) > most:
-            number = "one attribute" if most == 1 else f"one to {most} attributes"
+        most_attributes = 1 if slot.name == TABLE else _MOST_ATTRIBUTES
+        if not 1 <= len(slot.pk) <= most_attributes or len(slot.sk) > most_attributes:
+            number = "one attribute" if most_attributes == 1 else f"one to {most_attributes} attributes"
             yield self._say(path, f"a key of `{slot.name}` has {number}", "name them with their types, `pk` (S)")
         table = self._design.slots[0]
         if slot.local and (slot.pk != table.pk or not table.sk or len(slot.sk) != 1 or slot is table):
@@ -105,12 +106,29 @@ class _Fitting:
         title = f"{item.entity} (copy {item.copy})" if item.copy else item.entity
         if entity is None:
             yield self._no_entity(item.entity, path)
+        yield from self._item_alone(item, title, path)
+        if entity is not None:
+            for name in item.attributes:
+                yield from self._attribute(name, entity, (*path, "attributes"))
+        slot_names: set[str] = set()
+        for number, facet in enumerate(item.facets):
+            facet_path = (*path, "facets", number)
+            if facet.slot in slot_names:
+                yield self._say(facet_path, f"`{title}` has two keys in `{facet.slot}`", "give it one", REPEATED)
+            slot_names.add(facet.slot)
+            misplacement = self._misplacement(facet, item, title, facet_path)
+            if misplacement is not None:
+                yield misplacement
+            elif entity is not None:
+                yield from self._facet(facet, item, entity, facet_path)
+
+    def _item_alone(self, item: Item, title: str, path: Path) -> Iterator[Diagnostic]:
+        """What is wrong with an item, whatever its entity is."""
         if self._design.item(item.entity, item.copy) is not item:
             yield self._say(path, f"`{title}` is there twice", "name the second one as a copy", REPEATED)
         if item.copy and self._design.item(item.entity) is None:
-            yield self._say(
-                path, f"there is a copy of `{item.entity}`, and no item", "give the entity a key of its own"
-            )
+            message = f"there is a copy of `{item.entity}`, and no item"
+            yield self._say(path, message, "give the entity a key of its own")
         if not item.tag:
             yield self._say((*path, "tag"), f"`{title}` has no type", f"call it `{item.entity}`")
         if not item.facets or item.facets[0].slot != TABLE:
@@ -118,31 +136,25 @@ class _Fitting:
         elif not item.copy and item.facets[0].when:
             message = f"the key of `{title}` in the table has a condition, and all items are in the table"
             yield self._say((*path, "facets", 0), message, "leave `when` to indexes and copies")
-        if entity is not None:
-            for name in item.attributes:
-                yield from self._attribute(name, entity, (*path, "attributes"))
-        seen: set[str] = set()
-        for at, facet in enumerate(item.facets):
-            where = (*path, "facets", at)
-            slot = self._design.slot(facet.slot)
-            if facet.slot in seen:
-                yield self._say(where, f"`{title}` has two keys in `{facet.slot}`", "give it one", REPEATED)
-            seen.add(facet.slot)
-            if slot is None:
-                names = ", ".join(s.name for s in self._design.slots)
-                yield self._say(where, f"there is no slot `{facet.slot}`", f"the slots are {names}")
-            elif (len(facet.pk), len(facet.sk)) != (len(slot.pk), len(slot.sk)):
-                message = f"`{title}` has another number of keys in `{slot.name}` than that has attributes"
-                yield self._say(where, message, "give one each")
-            elif slot.local and facet.pk != item.facets[0].pk:
-                message = f"`{slot.name}` is a local index, and `{title}` has another partition there than in the table"
-                yield self._say(where, message, f"give it `{' + '.join(item.facets[0].pk)}`")
-            elif entity is not None:
-                yield from self._facet(facet, item, entity, where)
+
+    def _misplacement(self, facet: Facet, item: Item, title: str, path: Path) -> Diagnostic | None:
+        """Why a key cannot be in its slot; None if it can."""
+        slot = self._design.slot(facet.slot)
+        if slot is None:
+            names = ", ".join(slot.name for slot in self._design.slots)
+            return self._say(path, f"there is no slot `{facet.slot}`", f"the slots are {names}")
+        if (len(facet.pk), len(facet.sk)) != (len(slot.pk), len(slot.sk)):
+            message = f"`{title}` has another number of keys in `{slot.name}` than that has attributes"
+            return self._say(path, message, "give one each")
+        # The items of a local index are stored in the partition of the table.
+        if slot.local and facet.pk != item.facets[0].pk:
+            message = f"`{slot.name}` is a local index, and `{title}` has another partition there than in the table"
+            return self._say(path, message, f"give it `{' + '.join(item.facets[0].pk)}`")
+        return None
 
     def _facet(self, facet: Facet, item: Item, entity: Entity, path: Path) -> Iterator[Diagnostic]:
         slot = self._design.slot(facet.slot)
-        said = [
+        problems = [
             problem
             for field, texts, attributes in (
                 ("pk", facet.pk, slot.pk if slot else ()),
@@ -154,13 +166,15 @@ class _Fitting:
             for problem in self._template(text, entity, (*path, field))
         ]
         for when in facet.when:
-            said += self._attribute(when.attribute, entity, (*path, "when"))
-        if not said:
+            problems += self._attribute(when.attribute, entity, (*path, "when"))
+        if not problems:
             try:
                 planner_facet(self._design, entity, item, facet)
             except TemplateError as problem:
-                said.append(self._say((*path, "pk"), str(problem), "name the key attributes of the index like these"))
-        yield from said
+                problems.append(
+                    self._say((*path, "pk"), str(problem), "name the key attributes of the index like these")
+                )
+        yield from problems
 
     def _template(self, text: str, entity: Entity, path: Path) -> Iterator[Diagnostic]:
         try:
@@ -168,11 +182,11 @@ class _Fitting:
         except TemplateError as problem:
             yield self._say(path, str(problem), f"name attributes of `{entity.name}`")
             return
-        for found in _PLACEHOLDER.finditer(text):
-            name = next(group for group in found.groups() if group)
+        for placeholder in _PLACEHOLDER.finditer(text):
+            name = next(group for group in placeholder.groups() if group)
             if entity.attribute(name) and name not in fields_of(text):
-                message = f"`{found[0]}` in `{text}` is a text, not the value of `{name}`"
-                yield self._say(path, message, f"write `{text.replace(found[0], f'{{{name}}}')}`", NO_TEMPLATE)
+                message = f"`{placeholder[0]}` in `{text}` is a text, not the value of `{name}`"
+                yield self._say(path, message, f"write `{text.replace(placeholder[0], f'{{{name}}}')}`", NO_TEMPLATE)
 
     def _guard(self, guard: Guard, path: Path) -> Iterator[Diagnostic]:
         entity = self._workload.entity(guard.entity)
@@ -201,7 +215,7 @@ class _Fitting:
             fix = f"name the numbers, and give it from 2 to {MOST_SHARDS} shards"
             yield self._say(path, f"the counter of `{entity.name}` cannot be written", fix)
         base = self._design.slots[0]
-        if item and (self._design.raw_keys or not base.sk or is_natural(item.facets[0].pk, base.pk)):
+        if item and item.facets and (self._design.raw_keys or not base.sk or is_natural(item.facets[0].pk, base.pk)):
             fix = "leave the counter out, or give the table a partition and a sort key of texts"
             yield self._say(path, f"a shard of `{entity.name}` has no key", fix)
         for name in counter.attributes:
@@ -220,17 +234,22 @@ class _Fitting:
         if attribute and attribute not in contents_of(entity):
             yield self._say(path, f"`{store.name}` is no large content", "leave it out: it is in its item")
 
-    def _history(self, entity: Entity) -> Iterator[Diagnostic]:
+    def _constructs(self, entity: Entity) -> Iterator[Diagnostic]:
         item, design = self._design.item(entity.name), self._design
-        if entity.history is None or item is None:
+        if item is None or not item.facets or not design.slots:
             return
         base = design.slots[0]
-        if design.raw_keys or not base.sk or is_natural(item.facets[0].pk, base.pk):
-            fix = "leave the history out, or give the table a partition and a sort key of texts"
-            yield self._say((), f"an earlier version of `{entity.name}` has no key", fix)
-        if entity.history.seconds is not None and not design.ttl_attribute:
-            fix = "name a TTL attribute in the table configuration, such as `expiresAt`"
-            yield self._say((), f"earlier versions of `{entity.name}` end, and the table has no TTL attribute", fix)
+        has_no_key = design.raw_keys or not base.sk or is_natural(item.facets[0].pk, base.pk)
+        for bound in lines_of(entity):
+            name = bound.construct.name
+            for construct_item in bound.items(design):
+                if has_no_key:
+                    fix = f"leave the {name} out, or give the table a partition and a sort key of texts"
+                    yield self._say((), f"an {construct_item.note} of `{entity.name}` has no key", fix)
+                if bound.ends and not design.ttl_attribute:
+                    fix = "name a TTL attribute in the table configuration, such as `expiresAt`"
+                    message = f"{construct_item.plural} of `{entity.name}` end, and the table has no TTL attribute"
+                    yield self._say((), message, fix)
 
     def _attribute(self, name: str, entity: Entity, path: Path) -> Iterator[Diagnostic]:
         if entity.attribute(name) is None:

@@ -19,24 +19,24 @@ designs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations, permutations, product
+from collections.abc import Iterable, Iterator, Sequence, Set
+from itertools import combinations, permutations, product, takewhile
 
 import msgspec
 
 from prejoin.design.cost.assumptions import count_of, per_second, size_of, values_of
-from prejoin.design.mapping.map_reads import followed
 from prejoin.design.solver.needs import Membership, Need, SortAttribute
 from prejoin.types import Kind
 from prejoin.workload.lookup import changes, root, target
-from prejoin.workload.model import Combine, Consistency, Entity, Verb, Workload
+from prejoin.workload.model import Consistency, Entity, Verb, Workload
+from prejoin.workload.program.resolved_read import resolve_read
 from prejoin.workload.tenants import common_tenant, is_owned, own_id
 
 MOST_PERMUTED = 4
 """With more equality inputs than this, only one order is tried: the number of permutations explodes."""
 MOST_FREE = 3
 """The most attributes of a table's sort key that are tried in every order."""
-_TURNING = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.DATETIME})
+TURNING = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.DATETIME})
 """Types that a key can hold in descending order."""
 MOST_FURTHER = 5
 """Attributes considered for a table key beside the id; at most three are used together."""
@@ -78,19 +78,19 @@ class Candidate(msgspec.Struct, frozen=True, order=True):
     @property
     def deciding(self) -> frozenset[str]:
         """The attributes that decide whether an item is in this key."""
-        return frozenset((*(name for name, _ in self.when), *(one.attribute for one in self.only)))
+        return frozenset((*(name for name, _ in self.when), *(condition.attribute for condition in self.only)))
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        return (*self.pk, *(one.attribute for one in self.sk))
+        return (*self.pk, *(key.attribute for key in self.sk))
 
     def __str__(self) -> str:
-        sk = ", ".join(("-" if one.descending else "") + one.attribute for one in self.sk)
-        when = "".join(f" when {a} = {v}" for a, v in self.when)
-        when += "".join(f" when {one}" for one in self.only)
-        late = f" type after {self.type_position}" if self.type_position else ""
-        whole = " whole" if self.whole else ""
-        return f"{self.entity}({', '.join(self.pk) or '*'} / {sk}{when}{late}{whole})"
+        sk = ", ".join(("-" if key.descending else "") + key.attribute for key in self.sk)
+        when = "".join(f" when {name} = {value}" for name, value in self.when)
+        when += "".join(f" when {condition}" for condition in self.only)
+        type_position = f" type after {self.type_position}" if self.type_position else ""
+        whole_text = " whole" if self.whole else ""
+        return f"{self.entity}({', '.join(self.pk) or '*'} / {sk}{when}{type_position}{whole_text})"
 
 
 def serves(candidate: Candidate, need: Need, pk: frozenset[str] | None = None) -> bool:
@@ -98,55 +98,83 @@ def serves(candidate: Candidate, need: Need, pk: frozenset[str] | None = None) -
 
     For a need that several entities share, the partition must consist of exactly `pk`, and the remaining given
     attributes come before the type.
+
+    >>> orders = Need("AP-001", "Order", frozenset({"userId"}), tail=(SortAttribute("placedAt"),))
+    >>> by_date = Candidate("Order", ("userId",), (SortAttribute("placedAt"), SortAttribute("orderId")))
+    >>> by_status = Candidate("Order", ("userId",), (SortAttribute("status"), SortAttribute("placedAt")))
+    >>> serves(by_date, orders), serves(by_status, orders)
+    (True, False)
     """
+    # One piece, because it is called for every key and every need. The rules that exclude most come first.
+    names = need.equal_names
+    if candidate.when or candidate.only:
+        if not _meets_conditions(candidate, need):
+            return False
+        names = names - {attribute for attribute, _ in candidate.when}
+    partition = set(candidate.pk)
+    known_names = names | need.filterable
+    if not partition <= known_names or (pk is not None and partition != pk):
+        return False
+    if not partition and known_names and not candidate.sparse:
+        return False
+    prefix = names - partition
+    if need.filterable:
+        prefix |= _filterable_prefix(candidate.sk[len(prefix) :], need)
+    size = len(prefix)
+    if {key.attribute for key in candidate.sk[:size]} != prefix:
+        return False
+    if need.tenant and need.filterable and _reads_whole_tenant(need, partition | prefix):
+        return False
+    return candidate.type_position in _type_positions(need, size) and _has_order(candidate.sk[size:], need.tail)
+
+
+def _meets_conditions(candidate: Candidate, need: Need) -> bool:
+    """Whether all items that a read wants are in a sparse key."""
     constants = dict(need.constants)
     if any(constants.get(attribute) != value for attribute, value in candidate.when):
         return False
-    if not set(candidate.only) <= set(need.only):
-        return False
-    given = need.given - {attribute for attribute, _ in candidate.when}
-    known = given | need.left
-    if not set(candidate.pk) <= known or (not candidate.pk and known and not candidate.sparse):
-        return False
-    if pk is not None and set(candidate.pk) != pk:
-        return False
-    rest = given - set(candidate.pk)
-    # An attribute that may be left to a filter can still come first in the sort key.
-    for one in candidate.sk[len(rest) :] if need.left else ():
-        if one.attribute not in need.left:
-            break
-        rest |= {one.attribute}
-    if {one.attribute for one in candidate.sk[: len(rest)]} != rest:
-        return False
-    # Leaving everything to a filter would read all items of a tenant.
-    if need.tenant and need.left and need.given <= need.tenant and need.left.isdisjoint({*candidate.pk, *rest}):
-        return False
-    return candidate.type_position in _types(need, len(rest)) and _runs(candidate.sk[len(rest) :], need.tail)
+    return set(candidate.only) <= set(need.only)
 
 
-def _types(need: Need, known: int) -> range:
-    """The positions in the sort key where the type may stand, if `known` attributes precede it."""
-    if need.interleaved:
-        return range(known + len(need.tail), known + len(need.tail) + 1)
-    if need.shared and known:
-        return range(known, known + 1)
+def _filterable_prefix(keys: Sequence[SortAttribute], need: Need) -> set[str]:
+    """The attributes at the beginning of some sort attributes that a read may leave to a filter, and need not."""
+    names = (key.attribute for key in keys)
+    return set(takewhile(need.filterable.__contains__, names))
+
+
+def _reads_whole_tenant(need: Need, names: Set[str]) -> bool:
+    """Whether a key with these attributes leaves everything but the tenant to a filter."""
+    return need.equal_names <= need.tenant and need.filterable.isdisjoint(names)
+
+
+def _type_positions(need: Need, size: int) -> range:
+    """The positions in the sort key where the type may stand, if `size` attributes with a known value precede it."""
+    if need.is_interleaved:
+        return range(size + len(need.tail), size + len(need.tail) + 1)
+    if need.is_shared and size:
+        return range(size, size + 1)
     # A read of the whole partition finds every type, wherever the type stands.
-    return range(MOST_SORTED if need.shared else known + 1)
+    return range(MOST_SORTED if need.is_shared else size + 1)
 
 
-def _runs(keys: Sequence[SortAttribute], wanted: Sequence[SortAttribute]) -> bool:
-    """Whether the keys have the wanted order, forwards or backwards."""
-    if len(keys) < len(wanted) or any(k.attribute != w.attribute for k, w in zip(keys, wanted, strict=False)):
+def _has_order(keys: Sequence[SortAttribute], order: Sequence[SortAttribute]) -> bool:
+    """Whether the keys begin with an order, forwards or backwards: a Query reads in both directions."""
+    if len(keys) < len(order):
         return False
-    turned = {k.descending != w.descending for k, w in zip(keys, wanted, strict=False)}
-    return len(turned) <= 1
+    directions: set[bool] = set()
+    for key, wanted_key in zip(keys, order, strict=False):
+        if key.attribute != wanted_key.attribute:
+            return False
+        directions.add(key.descending == wanted_key.descending)
+    return len(directions) <= 1
 
 
 def index_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) -> list[Candidate]:
     """Keys that serve at least one need, with a partition that is the best for one of the needs it serves."""
     needs = list(needs)
-    found = {candidate for need in needs for candidate in _for_need(entity, need)}
-    return sorted(one for one in _within_tenant(workload, entity, found) if _is_best(workload, entity, one, needs))
+    candidates = {candidate for need in needs for candidate in _candidates_for(entity, need)}
+    in_tenant = _within_tenant(workload, entity, candidates)
+    return sorted(candidate for candidate in in_tenant if _is_best(workload, entity, candidate, needs))
 
 
 def identifies(workload: Workload, entity: Entity, name: str) -> int:
@@ -157,28 +185,33 @@ def identifies(workload: Workload, entity: Entity, name: str) -> int:
     attribute = entity.attribute(name)
     if attribute is None or attribute.type.values or attribute.type.kind is Kind.BOOLEAN:
         return 0
-    alone = [a.name for a in entity.id] == [name]
-    if alone or attribute.references or attribute.unique or attribute.type.kind in _UNIQUE:
+    is_whole_id = [a.name for a in entity.id] == [name]
+    if is_whole_id or attribute.references or attribute.unique or attribute.type.kind in _UNIQUE:
         return 2
     if attribute.id and attribute.generated:
         return 2
     return int(values_of(workload, entity, name) > FEW_VALUES)
 
 
-def _best(workload: Workload, entity: Entity, names: Iterable[str]) -> int:
+def _best_rank(workload: Workload, entity: Entity, names: Iterable[str]) -> int:
+    """The highest rank, by `identifies`, of some attributes."""
     return max((identifies(workload, entity, name) for name in names), default=-1)
 
 
 def _is_best(workload: Workload, entity: Entity, candidate: Candidate, needs: Iterable[Need]) -> bool:
     """Whether no attribute that a read gives identifies better than the partition, for one of the reads it serves."""
-    own = _best_in_tenant(workload, entity, candidate.pk)
-    left_out = {attribute for attribute, _ in candidate.when}
-    served = (need for need in needs if serves(candidate, need))
-    return any(own >= _best_in_tenant(workload, entity, (need.given | need.left) - left_out) for need in served)
+    rank = _best_rank_in_tenant(workload, entity, candidate.pk)
+    constant_names = {attribute for attribute, _ in candidate.when}
+    for need in needs:
+        if serves(candidate, need):
+            names = (need.equal_names | need.filterable) - constant_names
+            if rank >= _best_rank_in_tenant(workload, entity, names):
+                return True
+    return False
 
 
-def _best_in_tenant(workload: Workload, entity: Entity, names: Iterable[str]) -> int:
-    """As `_best`; but a tenant, which every read gives, tells items apart no better than an enum does."""
+def _best_rank_in_tenant(workload: Workload, entity: Entity, names: Iterable[str]) -> int:
+    """As `_best_rank`; but a tenant, which every read gives, tells items apart no better than an enum does."""
     tenant = common_tenant(workload, entity.name)
     return max((0 if name in tenant else identifies(workload, entity, name) for name in names), default=-1)
 
@@ -188,102 +221,177 @@ def _within_tenant(workload: Workload, entity: Entity, candidates: Iterable[Cand
     tenant = workload.tenant
     if tenant is None or not is_owned(workload, entity.name):
         return list(candidates)
-    return [one for one in candidates if tenant.attribute in one.pk]
+    return [candidate for candidate in candidates if tenant.attribute in candidate.pk]
 
 
-def _for_need(entity: Entity, need: Need) -> Iterator[Candidate]:
-    tail = _directed(entity, need.tail)
+def _candidates_for(entity: Entity, need: Need) -> Iterator[Candidate]:
+    """The keys that serve a need: each partition of given attributes, then the others in each order, then the tail.
+
+    A read of the orders of a user with a status, sorted by date, gets `userId / status, date`, `status / userId, date`
+    and `status, userId / date`. Each ends with the id. Constants and conditions of the read also make sparse keys.
+    """
+    tail = _storable_order(entity, need.tail)
     if tail is None:
         return
-    subsets = [left for size in range(len(need.left) + 1) for left in combinations(sorted(need.left), size)]
-    for when, only, left in product({(), need.constants}, {(), need.only}, subsets):
-        given = sorted((need.given | set(left)) - {attribute for attribute, _ in when})
-        if need.left and need.tenant.issuperset(given):
+    for when, only, filterable in product({(), need.constants}, {(), need.only}, _subsets(sorted(need.filterable))):
+        names = sorted((need.equal_names | set(filterable)) - {attribute for attribute, _ in when})
+        # Leaving everything to a filter would read all items of a tenant.
+        if need.filterable and need.tenant.issuperset(names):
             continue
-        partitions: list[tuple[str, ...]] = [()] if when or only or not given else []
-        partitions += [pk for size in range(1, len(given) + 1) for pk in combinations(given, size)]
-        for pk in partitions:
-            rest = [name for name in given if name not in pk]
-            orders = permutations(rest) if len(rest) <= MOST_PERMUTED else [tuple(rest)]
-            for order in orders:
-                sk = (*map(SortAttribute, order), *(one for one in tail if one.attribute not in pk))
-                late = len(sk) if need.interleaved else len(order) if need.shared else 0
-                yield _unique(entity, Candidate(entity.name, pk, sk, when, late, only=only))
+        for pk in _subsets(names):
+            if not pk and names and not (when or only):
+                continue  # one partition for all items, although the read gives something
+            for order in orders_of([name for name in names if name not in pk]):
+                sk = (*map(SortAttribute, order), *(key for key in tail if key.attribute not in pk))
+                type_position = 0
+                if need.is_interleaved:
+                    type_position = len(sk)
+                elif need.is_shared:
+                    type_position = len(order)
+                yield _with_id(entity, Candidate(entity.name, pk, sk, when, type_position, only=only))
 
 
-def _directed(entity: Entity, tail: tuple[SortAttribute, ...]) -> tuple[SortAttribute, ...] | None:
-    """The sort attributes with their directions. None descends if all have one direction; else those that can."""
-    if len({one.descending for one in tail}) < 2:
-        return tuple(SortAttribute(one.attribute) for one in tail)
-    for turned in (False, True):
-        found = tuple(SortAttribute(one.attribute, one.descending != turned) for one in tail)
-        types = [a.type.kind for one in found if one.descending and (a := entity.attribute(one.attribute))]
-        if all(kind in _TURNING for kind in types):
-            return found
+def _subsets(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """All subsets, small ones first: (), (a), (b), (a, b)."""
+    for size in range(len(names) + 1):
+        yield from combinations(names, size)
+
+
+def orders_of(names: Sequence[str]) -> Iterable[tuple[str, ...]]:
+    """All orders of a few attributes; one of many."""
+    return permutations(names) if len(names) <= MOST_PERMUTED else [tuple(names)]
+
+
+def _storable_order(entity: Entity, tail: tuple[SortAttribute, ...]) -> tuple[SortAttribute, ...] | None:
+    """The sort attributes with directions that a key can hold; None if it can hold none of them.
+
+    None descends if all have one direction, because a Query reads backwards as well. Else some have to, and only
+    numbers and times can be written so that they sort in descending order.
+    """
+    if len({key.descending for key in tail}) < 2:
+        return tuple(SortAttribute(key.attribute) for key in tail)
+    for is_reversed in (False, True):
+        keys = tuple(SortAttribute(key.attribute, key.descending != is_reversed) for key in tail)
+        if all(_can_descend(entity, key.attribute) for key in keys if key.descending):
+            return keys
     return None
 
 
-def _unique(entity: Entity, candidate: Candidate) -> Candidate:
-    """The candidate with the rest of the id at the end, so that no two items share a key."""
-    more = tuple(SortAttribute(a.name) for a in entity.id if a.name not in candidate.attributes)
-    return msgspec.structs.replace(candidate, sk=candidate.sk + more)
+def _can_descend(entity: Entity, name: str) -> bool:
+    attribute = entity.attribute(name)
+    return attribute is None or attribute.type.kind in TURNING
+
+
+def _with_id(entity: Entity, candidate: Candidate) -> Candidate:
+    """The candidate with the missing parts of the id at the end, so that no two items share a key."""
+    missing = tuple(SortAttribute(a.name) for a in entity.id if a.name not in candidate.attributes)
+    return msgspec.structs.replace(candidate, sk=candidate.sk + missing)
 
 
 def base_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) -> list[Candidate]:
     """Keys for an entity in the table: its id, for a generated id also with ids of its parents; or a unique value."""
     needs = list(needs)
-    ids = tuple(a.name for a in entity.id)
-    if not ids:
+    if not entity.id:
         return [Candidate(entity.name, ())]
-    more = _further(workload, entity, needs)
-    sets = {frozenset((*ids, *further)) for size in range(4) for further in combinations(more[:MOST_FURTHER], size)}
-    least = 0 if _is_small(workload, entity, needs) else 1
-    found: set[Candidate] = set()
-    for names in sorted(sets, key=sorted):
-        for size in range(least, len(names) + 1):
+    addable = _addable_attributes(workload, entity, needs)
+    least_size = 0 if _is_small(workload, entity, needs) else 1
+    candidates = _id_candidates(entity, addable, needs, least_size)
+    candidates |= _asked_candidates(workload, entity, addable, needs, least_size)
+    candidates = _with_unique_values(workload, entity, needs, candidates)
+    candidates = _found_by_joins(workload, entity, needs, candidates)
+    in_tenant = _within_tenant(workload, entity, candidates)
+    return sorted(candidate for candidate in in_tenant if _is_good_base(workload, entity, candidate, needs))
+
+
+def _id_candidates(entity: Entity, addable: Sequence[str], needs: Sequence[Need], least_size: int) -> set[Candidate]:
+    """Keys of the id and at most three addable attributes, in each division into a partition and a sort key."""
+    ids = tuple(a.name for a in entity.id)
+    name_sets: set[frozenset[str]] = set()
+    for size in range(4):
+        name_sets |= {frozenset((*ids, *added_names)) for added_names in combinations(addable[:MOST_FURTHER], size)}
+    candidates: set[Candidate] = set()
+    for names in name_sets:
+        for size in range(least_size, len(names) + 1):
             for pk in combinations(sorted(names), size):
                 for order in _base_orders(entity, names - set(pk)):
-                    plain = Candidate(entity.name, pk, tuple(map(SortAttribute, order)))
-                    if size or any(serves(plain, need) for need in needs):
-                        found |= {plain, *_late(plain, needs)}
-    # Attributes that reads give may be in the key, too, if that serves a read.
-    allowed = {*ids, *more, *_given(workload, entity, needs, more)}
+                    candidate = Candidate(entity.name, pk, tuple(map(SortAttribute, order)))
+                    # One partition for everything is worth considering only if a read asks for it.
+                    if size or any(serves(candidate, need) for need in needs):
+                        candidates |= {candidate, *_with_later_type(candidate, needs)}
+    return candidates
+
+
+def _asked_candidates(
+    workload: Workload, entity: Entity, addable: Sequence[str], needs: Sequence[Need], least_size: int
+) -> set[Candidate]:
+    """Keys of an index that can also be keys of the table: attributes that reads give may be in it, too."""
+    ids = [a.name for a in entity.id]
+    allowed_names = {*ids, *addable, *_constant_given_attributes(workload, entity, needs, addable)}
+    candidates: set[Candidate] = set()
     for need in needs:
-        found |= {
-            one
-            for one in _for_need(entity, need)
-            if not one.sparse and allowed.issuperset(one.attributes) and (one.pk or not least)
-        }
+        for candidate in _candidates_for(entity, need):
+            if candidate.sparse or len(candidate.pk) < least_size:
+                continue  # all items are in the table
+            if allowed_names.issuperset(candidate.attributes):
+                candidates.add(candidate)
+    return candidates
+
+
+def _with_unique_values(
+    workload: Workload, entity: Entity, needs: Sequence[Need], candidates: set[Candidate]
+) -> set[Candidate]:
+    """The candidates with keys of unique values, where these are as good as the id.
+
+    An item that is asked for by its id has the id as its key, and the unique value in an index. A consistent read by
+    the value has no index, though.
+    """
+    result = set(candidates)
     for group in unique_keys(workload, entity):
-        keys = {
-            Candidate(entity.name, pk, tuple(map(SortAttribute, order)))
-            for size in range(1, len(group) + 1)
-            for pk in combinations(sorted(group), size)
-            for order in permutations(sorted(group.difference(pk)))
-        }
-        # An item that is asked for by its id has the id as its key, and the unique value in an index. A consistent read
-        # by the value has no index, though.
+        unique_candidates = _keys_of_group(entity, group)
         if _is_read_consistently(workload, group, needs):
-            found |= keys
+            result |= unique_candidates
             continue
-        found |= {one for one in keys if _finds_all(workload, entity, one, needs)}
+        result |= {key for key in unique_candidates if _knows_every_key(workload, entity, key, needs)}
         # The same is true of a key that holds the id, too, if its partition is the unique value.
-        found -= {one for one in found if group.issubset(one.pk) and not _finds_all(workload, entity, one, needs)}
-    # A join reads a hundred items in one request by their keys in the table. Its items may have other keys there only
-    # if a read asks for the same, because that read brings an index.
-    asked = {need.given for need in needs if any(read.id == need.read for read in workload.reads)}
-    for names in set(joined_by(workload, entity)) - asked:
-        if names.issuperset(ids):
-            joined = Need("", entity.name, names)
-            found = {one for one in found if serves(one, joined)} or found
-    best = _best(workload, entity, ids)
-    return sorted(
-        one
-        for one in _within_tenant(workload, entity, found)
-        if (not one.pk and _finds_all(workload, entity, one, needs))
-        or _best(workload, entity, one.pk) >= best
-        or (_best(workload, entity, one.pk) > 0 and _is_best(workload, entity, one, needs))
-    )
+        in_group = [candidate for candidate in result if group.issubset(candidate.pk)]
+        result -= {key for key in in_group if not _knows_every_key(workload, entity, key, needs)}
+    return result
+
+
+def _keys_of_group(entity: Entity, group: frozenset[str]) -> set[Candidate]:
+    """The keys that consist of the attributes of a unique value, with a partition of at least one of them."""
+    candidates: set[Candidate] = set()
+    for pk in _subsets(sorted(group)):
+        if pk:
+            for order in permutations(sorted(group.difference(pk))):
+                candidates.add(Candidate(entity.name, pk, tuple(map(SortAttribute, order))))
+    return candidates
+
+
+def _found_by_joins(
+    workload: Workload, entity: Entity, needs: Sequence[Need], candidates: set[Candidate]
+) -> set[Candidate]:
+    """The candidates by which joins find the items with one BatchGetItem, which takes whole keys of the table.
+
+    The items may have other keys in the table only if a read asks for the same, because that read brings an index.
+    """
+    read_ids = {read.id for read in workload.reads}
+    asked_names = {need.equal_names for need in needs if need.read in read_ids}
+    for names in set(joined_by(workload, entity)) - asked_names:
+        if names.issuperset(a.name for a in entity.id):
+            join_need = Need("", entity.name, names)
+            candidates = {candidate for candidate in candidates if serves(candidate, join_need)} or candidates
+    return candidates
+
+
+def _is_good_base(workload: Workload, entity: Entity, candidate: Candidate, needs: Sequence[Need]) -> bool:
+    """Whether a partition of the table tells items apart as well as the id does, or as well as a read can."""
+    if not candidate.pk and _knows_every_key(workload, entity, candidate, needs):
+        return True
+    rank = _best_rank(workload, entity, candidate.pk)
+    if rank >= _best_rank(workload, entity, (a.name for a in entity.id)):
+        return True
+    return rank > 0 and _is_best(workload, entity, candidate, needs)
 
 
 def _base_orders(entity: Entity, names: frozenset[str]) -> Iterable[tuple[str, ...]]:
@@ -296,37 +404,35 @@ def _base_orders(entity: Entity, names: frozenset[str]) -> Iterable[tuple[str, .
     return [tuple(a.name for a in entity.attributes if a.name in names)]
 
 
-def _finds_all(workload: Workload, entity: Entity, candidate: Candidate, needs: Iterable[Need]) -> bool:
+def _knows_every_key(workload: Workload, entity: Entity, candidate: Candidate, needs: Iterable[Need]) -> bool:
     """Whether everything that knows the id of an item knows its key: reads, writes, and the items of joins."""
     ids = {a.name for a in entity.id}
-    known = (*(need.given for need in needs), *joined_by(workload, entity))
-    return all(given.issuperset(candidate.attributes) for given in known if given >= ids)
+    name_sets = (*(need.equal_names for need in needs), *joined_by(workload, entity))
+    return all(names.issuperset(candidate.attributes) for names in name_sets if names >= ids)
 
 
 def _is_read_consistently(workload: Workload, names: frozenset[str], needs: Iterable[Need]) -> bool:
     """Whether a read that gives these attributes has to see every write before it."""
     reads = {read.id for read in workload.reads if read.consistency not in (None, Consistency.EVENTUAL)}
-    return any(need.read in reads and need.given >= names for need in needs)
+    return any(need.read in reads and need.equal_names >= names for need in needs)
 
 
 def joined_by(workload: Workload, entity: Entity) -> list[frozenset[str]]:
     """The attributes by which each join finds items of an entity."""
-    joins = [r for r in workload.reads if r.combine is Combine.JOIN and entity.name in r.entities[1:]]
-    links = [followed(read, workload, entity.name) for read in joins]
-    return [frozenset(link.other.name for link in one) for one in links if one]
+    joins = [join for read in workload.reads for join in resolve_read(workload, read).joins if join.entity is entity]
+    return [frozenset(link.other.name for link in join.links) for join in joins if join.links]
 
 
-def _given(workload: Workload, entity: Entity, needs: Iterable[Need], known: Iterable[str]) -> list[str]:
+def _constant_given_attributes(
+    workload: Workload, entity: Entity, needs: Iterable[Need], addable: Iterable[str]
+) -> list[str]:
     """Attributes that reads give and that never change: a generated id allows them in the key."""
     if _may_replace(workload, entity):
         return []
-    left = {*(a.name for a in entity.id), *known}
-    names = dict.fromkeys(name for need in needs for name in sorted(need.given))
-    return [
-        name
-        for name in names
-        if name not in left and (a := entity.attribute(name)) and a.mutable is False and not a.optional
-    ]
+    excluded_names = {*(a.name for a in entity.id), *addable}
+    names = dict.fromkeys(name for need in needs for name in sorted(need.equal_names))
+    attributes = [entity.attribute(name) for name in names if name not in excluded_names]
+    return [a.name for a in attributes if a is not None and a.mutable is False and not a.optional]
 
 
 def _is_small(workload: Workload, entity: Entity, needs: Iterable[Need]) -> bool:
@@ -334,21 +440,25 @@ def _is_small(workload: Workload, entity: Entity, needs: Iterable[Need]) -> bool
 
     There are few items, and their rates are far below the limits of a partition.
     """
-    if not any(not need.given and not need.shared and not need.ranged and not need.only for need in needs):
+    if not any(_is_of_all_items(need) for need in needs):
         return False
-    touching = [p for p in workload.patterns if entity.name in p.entities]
-    rate = sum(per_second(p.rate) for p in touching)
+    rate = sum(per_second(pattern.rate) for pattern in workload.patterns if entity.name in pattern.entities)
     return count_of(workload, entity) * size_of(entity) <= MOST_BYTES and rate <= MOST_CALLS
 
 
-def _further(workload: Workload, entity: Entity, needs: Iterable[Need]) -> list[str]:
+def _is_of_all_items(need: Need) -> bool:
+    """Whether a read wants all items of its one entity."""
+    return not (need.equal_names or need.is_shared or need.has_range or need.only)
+
+
+def _addable_attributes(workload: Workload, entity: Entity, needs: Iterable[Need]) -> list[str]:
     """Attributes that the key may hold beside the id without giving one item two keys."""
-    above = [a.name for a in entity.attributes if a.references and _fixed(workload, entity, a.name)]
+    parents = [a.name for a in entity.attributes if a.references and _is_constant(workload, entity, a.name)]
     if _may_replace(workload, entity):
-        return [name for name in above if _determined(workload, entity, name)]
-    above += [t.attribute for n in needs for t in n.tail if _fixed(workload, entity, t.attribute)]
+        return [name for name in parents if _is_determined_by_id(workload, entity, name)]
+    orders = [key.attribute for need in needs for key in need.tail if _is_constant(workload, entity, key.attribute)]
     ids = {a.name for a in entity.id}
-    return list(dict.fromkeys(name for name in above if name not in ids))
+    return list(dict.fromkeys(name for name in (*parents, *orders) if name not in ids))
 
 
 def extendable(workload: Workload, entity: Entity) -> bool:
@@ -367,8 +477,7 @@ def unique_keys(workload: Workload, entity: Entity) -> list[frozenset[str]]:
 
     No two items share such an id, so that only the unique value has to be kept apart, and the key does it.
     """
-    verbs = {a.verb for write in workload.writes for a in write.actions if a.entity == entity.name}
-    if not extendable(workload, entity) or not verbs.isdisjoint((Verb.PUT, Verb.UPSERT)):
+    if not extendable(workload, entity) or _is_put(workload, entity):
         return []  # a put would replace another item with the same value
     groups = [frozenset({a.name}) for a in entity.attributes if a.unique and not a.id]
     groups += [frozenset(group) for group in entity.unique]
@@ -376,55 +485,69 @@ def unique_keys(workload: Workload, entity: Entity) -> list[frozenset[str]]:
     return [
         group
         for group in dict.fromkeys(groups)
-        if not group >= ids
-        and all((a := entity.attribute(n)) and (a.id or (a.mutable is False and not a.optional)) for n in group)
+        if not group >= ids and all(_can_be_in_base_key(entity, name) for name in group)
     ]
+
+
+def _can_be_in_base_key(entity: Entity, name: str) -> bool:
+    """Whether every item has an attribute, and keeps its value."""
+    attribute = entity.attribute(name)
+    if attribute is None:
+        return False
+    return attribute.id or (attribute.mutable is False and not attribute.optional)
+
+
+def _is_put(workload: Workload, entity: Entity) -> bool:
+    """Whether a write may replace an item, or create it where there is none."""
+    actions = [action for write in workload.writes for action in write.actions]
+    return any(action.entity == entity.name and action.verb in (Verb.PUT, Verb.UPSERT) for action in actions)
 
 
 def _may_replace(workload: Workload, entity: Entity) -> bool:
     """Whether a write may replace an item by one of the same id with other attributes. The key would have to move."""
-    verbs = {a.verb for write in workload.writes for a in write.actions if a.entity == entity.name}
-    return not verbs.isdisjoint((Verb.PUT, Verb.UPSERT)) and not extendable(workload, entity)
+    return _is_put(workload, entity) and not extendable(workload, entity)
 
 
-def _determined(workload: Workload, entity: Entity, name: str) -> bool:
+def _is_determined_by_id(workload: Workload, entity: Entity, name: str) -> bool:
     """Whether the id determines an attribute: the user of an order line is the user of its order."""
     attribute = entity.attribute(name)
     if attribute is None or attribute.id:
         return False
-    wanted = root(workload, entity, attribute)
+    origin = root(workload, entity, attribute)
     for part in entity.id:
-        found = target(workload, part)
-        if found and any(
-            root(workload, found[0], a) == wanted and _fixed(workload, found[0], a.name) for a in found[0].attributes
-        ):
+        place = target(workload, part)
+        if place is None:
+            continue
+        parent = place[0]
+        namesakes = [a for a in parent.attributes if root(workload, parent, a) == origin]
+        if any(_is_constant(workload, parent, a.name) for a in namesakes):
             return True
     return False
 
 
-def _late(plain: Candidate, needs: Iterable[Need]) -> Iterator[Candidate]:
+def _with_later_type(candidate: Candidate, needs: Iterable[Need]) -> Iterator[Candidate]:
     """The same key with the type in a later position, for reads of several entities."""
     for need in needs:
-        if need.shared:
-            late = len(need.given - set(plain.pk)) + (len(need.tail) if need.interleaved else 0)
-            one = msgspec.structs.replace(plain, type_position=late)
-            if serves(one, need):
-                yield one
+        if need.is_shared:
+            position = len(need.equal_names - set(candidate.pk)) + (len(need.tail) if need.is_interleaved else 0)
+            later = msgspec.structs.replace(candidate, type_position=position)
+            if serves(later, need):
+                yield later
 
 
-def _fixed(workload: Workload, entity: Entity, name: str) -> bool:
+def _is_constant(workload: Workload, entity: Entity, name: str) -> bool:
     """Whether every item has the attribute and no write changes it."""
     attribute = entity.attribute(name)
     if attribute is None or attribute.optional or attribute.mutable:
         return False
-    return attribute.mutable is False or not _changed(workload, entity, name)
+    return attribute.mutable is False or not _is_written(workload, entity, name)
 
 
-def _changed(workload: Workload, entity: Entity, name: str) -> bool:
-    return any(
-        change.attribute == name
-        for write in (*workload.writes, *workload.deletes)
-        for action in write.actions
-        if action.entity == entity.name and action.updates
-        for change in changes(write, action, entity)
-    )
+def _is_written(workload: Workload, entity: Entity, name: str) -> bool:
+    """Whether a write changes an attribute of an existing item."""
+    for write in (*workload.writes, *workload.deletes):
+        updates = [action for action in write.actions if action.entity == entity.name and action.updates]
+        for action in updates:
+            if any(change.attribute == name for change in changes(write, action, entity)):
+                return True
+    return False

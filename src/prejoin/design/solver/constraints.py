@@ -10,7 +10,7 @@ MOST_INDEXES = 20
 """DynamoDB's default limit of global secondary indexes for a table."""
 UNLIMITED = 1_000
 
-_KEYED = frozenset({"filter", "several pages"})
+_ACCEPTED_COSTS = frozenset({"filter", "several pages"})
 """Decisions that accept what a read costs; a key still has to find its items."""
 
 
@@ -33,14 +33,18 @@ class DesignConstraints(msgspec.Struct, frozen=True):
 def constraints_of(workload: Workload) -> DesignConstraints:
     pins: list[Pin] = [d.pin for d in workload.decisions if d.pin is not None]
 
-    def most(what: str, otherwise: int) -> int:
-        return min([otherwise, *(pin.count for pin in pins if isinstance(pin, AtMost) and pin.what == what)])
+    def most(structure: str, otherwise: int) -> int:
+        return min([otherwise, *(pin.count for pin in pins if isinstance(pin, AtMost) and pin.what == structure)])
 
-    def without(what: str) -> frozenset[str]:
-        return frozenset(pin.entity for pin in pins if isinstance(pin, Without) and pin.what in (what, "structures"))
+    def without(structure: str) -> frozenset[str]:
+        return frozenset(
+            pin.entity for pin in pins if isinstance(pin, Without) and pin.what in (structure, "structures")
+        )
 
     # A pattern with an accepted filter still needs a key; the other accepted patterns do not.
-    aside = {p.pattern for p in pins if isinstance(p, OutOfScope) or (isinstance(p, Accept) and p.how not in _KEYED)}
+    aside = {
+        p.pattern for p in pins if isinstance(p, OutOfScope) or (isinstance(p, Accept) and p.how not in _ACCEPTED_COSTS)
+    }
     return DesignConstraints(
         most("GSIs", MOST_INDEXES),
         most("copies", UNLIMITED),

@@ -47,13 +47,21 @@ class FixedKeys(msgspec.Struct, frozen=True):
         slot = self.slot(number)
         if slot is None:
             return True
-        others = {a.name for other in self.design.slots if other.name != slot.name for a in (*other.pk, *other.sk)}
-        if number and (slot.local or others & {a.name for a in (*slot.pk, *slot.sk)}):
+        other_attributes = {
+            a.name for other in self.design.slots if other.name != slot.name for a in (*other.pk, *other.sk)
+        }
+        if number and (slot.local or other_attributes & {a.name for a in (*slot.pk, *slot.sk)}):
             return False
+        # A natural key has no word that tells one entity from another.
         texts = [(f.pk, f.sk) for place, f in self.facets.items() if place[2] == number]
         natural = any(pk == (f"{{{slot.pk[0].name}}}",) for pk, _ in texts)
-        whole = slot.projection.kind is ProjectionKind.ALL
-        return len(slot.pk) == len(slot.sk) == 1 and slot.pk[0].type == slot.sk[0].type == "S" and whole and not natural
+        holds_whole_items = slot.projection.kind is ProjectionKind.ALL
+        return (
+            len(slot.pk) == len(slot.sk) == 1
+            and slot.pk[0].type == slot.sk[0].type == "S"
+            and holds_whole_items
+            and not natural
+        )
 
     def copies(self, entity: str) -> Sequence[Item]:
         return [item for item in self.design.items if item.entity == entity and item.copy]
@@ -61,22 +69,22 @@ class FixedKeys(msgspec.Struct, frozen=True):
     def answers(self, place: Place, question: ReadNeeds) -> bool:
         """Whether the planner answers a read's need of this entity with this key."""
         ask, entity = question.ask, place[0]
-        order = tuple(one for one in ask.order if one.entity in ("", entity))
+        order = tuple(clause for clause in ask.order if clause.entity in ("", entity))
         own = msgspec.structs.replace(ask, entities=(entity,), order=order)
         return isinstance(keys.plan([self.planned[place]], own), keys.Plan)
 
 
-def fixed_keys(workload: Workload, decided: Sequence[FixedKey], kept: Design | None = None) -> FixedKeys:
+def fixed_keys(workload: Workload, decisions: Sequence[FixedKey], approved_design: Design | None = None) -> FixedKeys:
     """The approved design, if there is one, with the keys that decisions fix.
 
     A decided key that has a sort key where its index has none, or the other way round, makes it infeasible.
     """
-    design = kept or _named(workload)
-    for pin in decided:
-        design = _with(design, pin, workload, _has_sort_key(pin.index, decided))
+    design = approved_design or _named_table(workload)
+    for pin in decisions:
+        design = _with(design, pin, workload, _has_sort_key(pin.index, decisions))
     facets: dict[Place, Facet] = {}
     candidates: dict[Place, Candidate] = {}
-    planned: dict[Place, keys.Facet] = {}
+    planner_facets: dict[Place, keys.Facet] = {}
     numbers = {slot.name: number for number, slot in enumerate(design.slots)}
     counts: dict[str, int] = {}
     for item in design.items:
@@ -92,9 +100,9 @@ def fixed_keys(workload: Workload, decided: Sequence[FixedKey], kept: Design | N
                 raise InfeasibleError
             place = (entity.name, number, numbers[facet.slot])
             facets[place] = facet
-            planned[place] = found = planner_facet(design, entity, item, facet)
-            candidates[place] = _candidate(entity, facet, found)
-    return FixedKeys(design, facets, candidates, planned)
+            planner_facets[place] = bound_facet = planner_facet(design, entity, item, facet)
+            candidates[place] = _candidate(entity, facet, bound_facet)
+    return FixedKeys(design, facets, candidates, planner_facets)
 
 
 def names_in(workload: Workload) -> dict[str, str]:
@@ -105,19 +113,19 @@ def names_in(workload: Workload) -> dict[str, str]:
 def key_names(workload: Workload) -> tuple[str, str]:
     """The names of the key attributes of a new table."""
     names = names_in(workload)
-    pk, sk = (names.get(said) or free_name(usual, workload) for said, usual in _KEYS)
+    pk, sk = (names.get(label) or free_name(usual, workload) for label, usual in _KEYS)
     return pk, sk
 
 
 def free_name(name: str, workload: Workload) -> str:
     """A name for a physical attribute that no entity has, and that no decision gives to another one."""
-    decided = {other for what, other in names_in(workload).items() if what in _ATTRIBUTES_OF_THE_TABLE}
-    while name in decided or any(entity.attribute(name) for entity in workload.entities):
+    decided_names = {other for label, other in names_in(workload).items() if label in _ATTRIBUTES_OF_THE_TABLE}
+    while name in decided_names or any(entity.attribute(name) for entity in workload.entities):
         name = f"_{name}"
     return name
 
 
-def _named(workload: Workload) -> Design:
+def _named_table(workload: Workload) -> Design:
     """A table without items, with the decided names."""
     names = names_in(workload)
     design = Design(names.get("table", TABLE))
@@ -150,16 +158,16 @@ def _with(design: Design, pin: FixedKey, workload: Workload, sorted_slot: bool) 
     return msgspec.structs.replace(design, slots=tuple(slots), items=tuple(items))
 
 
-def _has_sort_key(index: str, decided: Sequence[FixedKey]) -> bool:
+def _has_sort_key(index: str, decisions: Sequence[FixedKey]) -> bool:
     """Whether the decided keys of an index have a sort key. Without one, it holds only keys that are decided."""
-    return any(pin.sk for pin in decided if pin.index == index)
+    return any(pin.sk for pin in decisions if pin.index == index)
 
 
 def _table_first(facet: Facet) -> bool:
     return facet.slot != TABLE
 
 
-def _candidate(entity: Entity, facet: Facet, planned: keys.Facet) -> Candidate:
-    sk = planned.sk.attributes if planned.sk else ()
-    when = tuple((one.attribute, one.values[0]) for one in facet.when if len(one.values) == 1)
-    return Candidate(entity.name, tuple(planned.pk.attributes), tuple(map(SortAttribute, sk)), when, 0, fixed=True)
+def _candidate(entity: Entity, facet: Facet, bound_facet: keys.Facet) -> Candidate:
+    sk = bound_facet.sk.attributes if bound_facet.sk else ()
+    when = tuple((condition.attribute, condition.values[0]) for condition in facet.when if len(condition.values) == 1)
+    return Candidate(entity.name, tuple(bound_facet.pk.attributes), tuple(map(SortAttribute, sk)), when, 0, fixed=True)

@@ -1,4 +1,4 @@
-"""Better keys by the real bill, in small steps: `improved(problem, chosen, steps, …)`, a local search.
+"""Better keys by the real bill, in small steps: `improve(problem, selection, steps, …)`, a local search.
 
 The prices in the integer program are estimates in two respects. An index whose reads all name the attributes they want
 may hold less than whole items, and that depends on all keys in it (`narrower`). And natural keys can spare a write that
@@ -12,7 +12,7 @@ tried in a fixed order until none gives a better design.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 
 from msgspec.structs import replace
@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from prejoin.design.cost.heat import hot_loads
 from prejoin.design.cost.objective import Objective, objective
 from prejoin.design.layout.projection import attributes_read
-from prejoin.design.model import Design
+from prejoin.design.model import Design, Operation
 from prejoin.design.solver.placement import (
     CollectionPlace,
     Placement,
@@ -29,7 +29,7 @@ from prejoin.design.solver.placement import (
     lies_in,
     placement_answers,
 )
-from prejoin.design.solver.repair import without_unread
+from prejoin.design.solver.repair import remove_unread_keys
 from prejoin.design.solver.search import SearchCache, components
 from prejoin.design.solver.taste import Taste
 from prejoin.design.solver.violations import violations
@@ -38,198 +38,230 @@ from prejoin.workload.model import Result
 MOST_STEPS = 200
 """The most steps that are tried."""
 
-Finished = Callable[[Selection], Design]
+MakeDesign = Callable[[Selection], Design]
 """Makes the design of a selection."""
-Steps = Callable[[Problem, Selection, Finished, SearchCache], Iterator[Selection]]
+Steps = Callable[[Problem, Selection, MakeDesign, SearchCache], Iterator[Selection]]
 
 
-def improved(
+def improve(
     problem: Problem,
-    chosen: Selection,
+    selection: Selection,
     steps: Steps,
     cache: SearchCache,
-    finished: Finished,
+    make_design: MakeDesign,
 ) -> tuple[Selection, Design]:
     """The best selection that the steps lead to, and its design."""
-    design = finished(chosen)
+    design = make_design(selection)
     taste = Taste(problem.workload)
     best: tuple[object, ...] = ()
-    tried = 0
-    better = True
-    while better:
-        better = False
-        for other in steps(problem, chosen, finished, cache):
-            if tried == MOST_STEPS or (problem.limit and problem.limit.left <= 0):
-                return chosen, design
-            tried += 1
-            best = best or _measure(problem, chosen, design, taste)  # often there is no step to compare with
-            made = finished(other)
-            found = _measure(problem, other, made, taste)
-            if found < best and not any(violations(made, problem.workload)):
-                best, chosen, design, better = found, other, made, True
+    tries = 0
+    is_better = True
+    while is_better:
+        is_better = False
+        for other in steps(problem, selection, make_design, cache):
+            if tries == MOST_STEPS or (problem.limit and problem.limit.left <= 0):
+                return selection, design
+            tries += 1
+            best = best or _measure(problem, selection, design, taste)  # often there is no step to compare with
+            other_design = make_design(other)
+            measure = _measure(problem, other, other_design, taste)
+            if measure < best and not any(violations(other_design, problem.workload)):
+                # The steps begin again, from the better selection.
+                best, selection, design, is_better = measure, other, other_design, True
                 break
-    return chosen, design
+    return selection, design
 
 
-def _measure(problem: Problem, chosen: Selection, design: Design, taste: Taste) -> tuple[object, ...]:
-    found: Objective = objective(problem.workload, design)
-    equals = sum(taste(place) for place in chosen.placed)
+def _measure(problem: Problem, selection: Selection, design: Design, taste: Taste) -> tuple[object, ...]:
+    """The quality of a design, the smaller the better: the objective, and the taste between equals."""
+    costs: Objective = objective(problem.workload, design)
+    tastes = sum(taste(placement) for placement in selection.placed)
     if problem.constraints.money:
-        return found.lost, found.hot, found.dollars, found.complexity, equals
-    return found.lost, found.complexity, found.reading_writes, found.queries_each, found.dollars, equals
+        return costs.lost, costs.hot, costs.dollars, costs.complexity, tastes
+    return costs.lost, costs.complexity, costs.reading_writes, costs.queries_each, costs.dollars, tastes
 
 
 def has_narrow_reads(problem: Problem) -> bool:
     """Whether some read does not want whole items."""
-    return any(q.read.needs or q.read.result is Result.COUNT for q in problem.reads)
+    return any(question.read.needs or question.read.result is Result.COUNT for question in problem.reads)
 
 
-def narrower(problem: Problem, chosen: Selection, finished: Finished, cache: SearchCache) -> Iterator[Selection]:
+def narrower(
+    problem: Problem, selection: Selection, make_design: MakeDesign, cache: SearchCache
+) -> Iterator[Selection]:
     """Steps that may allow an index to hold less than whole items."""
     if not has_narrow_reads(problem):
         return
-    yield from _exchanges(problem, chosen, finished(chosen))
-    yield from _separations(problem, chosen, finished(chosen))
-    if (rest := without_unread(problem, chosen, finished(chosen))) != chosen:
-        yield rest
+    yield from _exchanges(problem, selection, make_design(selection))
+    yield from _separations(problem, selection, make_design(selection))
+    pruned_selection = remove_unread_keys(problem, selection, make_design(selection))
+    if pruned_selection != selection:
+        yield pruned_selection
     for component in components(problem):
-        for place, other in cache.alternatives(problem, component).narrowing(chosen):
-            replaced = _replaced(problem, chosen, {place}, {other})
-            yield replaced
+        for placement, other in cache.alternatives(problem, component).narrowing(selection):
+            changed_selection = _replace_keys(problem, selection, {placement}, {other})
+            yield changed_selection
             # The planner prefers the first of equal indexes: there the key relieves others of their reads.
             first = problem.fixed.indexes + 1
-            if place.slot > first:
-                moved = {p for p in replaced.placed if p.slot in (first, place.slot)}
-                yield _exchanged(problem, replaced, moved, first, place.slot)
+            if placement.slot > first:
+                exchanged_keys = {p for p in changed_selection.placed if p.slot in (first, placement.slot)}
+                yield _exchange_slots(problem, changed_selection, exchanged_keys, first, placement.slot)
     for component in components(problem):
-        for places, others in cache.alternatives(problem, component).turning(chosen.placed):
-            turned = _replaced(problem, chosen, places, others)
-            yield turned
-            yield from _exchanges(problem, turned, finished(turned))
+        for placements, new_placements in cache.alternatives(problem, component).turning(selection.placed):
+            changed_selection = _replace_keys(problem, selection, placements, new_placements)
+            yield changed_selection
+            yield from _exchanges(problem, changed_selection, make_design(changed_selection))
 
 
-def natural(problem: Problem, chosen: Selection, _: Finished, cache: SearchCache) -> Iterator[Selection]:
+def natural(problem: Problem, selection: Selection, _: MakeDesign, cache: SearchCache) -> Iterator[Selection]:
     """Steps to cheaper keys that are as good if they are natural."""
     for component in components(problem):
-        for place, other in cache.alternatives(problem, component).sparing(chosen):
-            yield _replaced(problem, chosen, {place}, {other})
+        for placement, other in cache.alternatives(problem, component).sparing(selection):
+            yield _replace_keys(problem, selection, {placement}, {other})
 
 
-def _replaced(problem: Problem, chosen: Selection, places: set[Placement], others: set[Placement]) -> Selection:
+def _replace_keys(
+    problem: Problem, selection: Selection, placements: set[Placement], new_placements: set[Placement]
+) -> Selection:
     """The selection with other keys in place of some. What was read together there is read where they are."""
 
-    def moved(way: CollectionPlace) -> CollectionPlace:
-        if not any(_lies(problem, place, way) for place in places):
-            return way
-        now = [there for one in sorted(others) if _lies(problem, one, there := replace(way, slot=one.slot))]
-        return way if way in now or not now else now[0]
+    def follow_keys(place: CollectionPlace) -> CollectionPlace:
+        """The first place with one of the other keys, unless the read still finds its items in the old one."""
+        if not any(_lies_in(problem, placement, place) for placement in placements):
+            return place
+        new_places: list[CollectionPlace] = []
+        for other in sorted(new_placements):
+            new_place = replace(place, slot=other.slot)
+            if _lies_in(problem, other, new_place):
+                new_places.append(new_place)
+        return place if place in new_places or not new_places else new_places[0]
 
     return replace(
-        chosen,
-        placed=tuple(sorted({*chosen.placed} - places | others)),
-        together=tuple(sorted(map(moved, chosen.together))),
+        selection,
+        placed=tuple(sorted({*selection.placed} - placements | new_placements)),
+        collections=tuple(sorted(map(follow_keys, selection.collections))),
     )
 
 
-def _exchanges(problem: Problem, chosen: Selection, design: Design) -> Iterator[Selection]:
+def _exchanges(problem: Problem, selection: Selection, design: Design) -> Iterator[Selection]:
     """The selection with other keys in two of its new indexes, where that could make one of them narrower."""
-    new = range(problem.fixed.indexes + 1, chosen.indexes + 1)
-    groups = _groups(problem, chosen)
-    narrow = {p for group in groups for p in group if _is_narrow(problem, design, p)}
-    for one, other in combinations(new, 2):
-        here = [group for group in groups if next(iter(group)).slot in (one, other)]
-        for chain in _chains(here):
-            places = {place for group in chain for place in group}
-            after: dict[int, set[Placement]] = {one: set(), other: set()}
-            for place in (place for group in here for place in group):
-                after[one + other - place.slot if place in places else place.slot].add(place)
-            if any(found and found <= narrow for found in after.values()) or _relieves(problem, places):
-                yield _exchanged(problem, chosen, places, one, other)
+    new_slots = range(problem.fixed.indexes + 1, selection.indexes + 1)
+    groups = _groups(problem, selection)
+    narrow = {placement for placement in _members(groups) if _is_narrow(problem, design, placement)}
+    for slots in combinations(new_slots, 2):
+        in_slots = [group for group in groups if _slot_of(group) in slots]
+        for chain in _chains(in_slots):
+            moving = _members(chain)
+            after: dict[int, set[Placement]] = {slot: set() for slot in slots}
+            for placement in _members(in_slots):
+                slot = sum(slots) - placement.slot if placement in moving else placement.slot
+                after[slot].add(placement)
+            becomes_narrow = any(placements and placements <= narrow for placements in after.values())
+            if becomes_narrow or _relieves(problem, moving):
+                yield _exchange_slots(problem, selection, moving, *slots)
 
 
-def _separations(problem: Problem, chosen: Selection, design: Design) -> Iterator[Selection]:
+def _separations(problem: Problem, selection: Selection, design: Design) -> Iterator[Selection]:
     """The selection with an index more, which may hold less because fewer reads use it.
 
     It is for a hot partition, or for one that a document asks to be cheap: either its key leaves the index that it
     shares with others, or it stays there for the reads that name attributes, and what else is there moves.
     """
     limits = problem.constraints
-    new = chosen.indexes + 1
-    if new > min(limits.indexes, limits.structures - chosen.copies):
+    new = selection.indexes + 1
+    if new > min(limits.indexes, limits.structures - selection.copies):
         return
     hot = {(load.entity, load.slot) for load in hot_loads(problem.workload, design)}
-    groups = _groups(problem, chosen)
+    groups = _groups(problem, selection)
     for group in groups:
-        slot = next(iter(group)).slot
-        there = {place for other in groups for place in other if place.slot == slot}
+        slot = _slot_of(group)
+        # Only a partition that is too hot, or a bill that has to fall, is worth an index.
+        neighbours = _members(other for other in groups if _slot_of(other) == slot)
         name = design.slots[slot].name
-        if not limits.money and not any((place.entity, name) in hot for place in group):
+        if not limits.money and not any((placement.entity, name) in hot for placement in group):
             continue
-        if there > group:
-            yield replace(_exchanged(problem, chosen, set(group), slot, new), indexes=new)
+        if neighbours > group:
+            yield replace(_exchange_slots(problem, selection, set(group), slot, new), indexes=new)
         if len(group) == 1:
-            rest = _exchanged(problem, chosen, there - group, slot, new)
-            twins = {replace(place, slot=new) for place in group}
-            yield replace(rest, placed=tuple(sorted({*rest.placed, *twins})), indexes=new)
+            split = _exchange_slots(problem, selection, neighbours - group, slot, new)
+            twins = {replace(placement, slot=new) for placement in group}
+            yield replace(split, placed=tuple(sorted({*split.placed, *twins})), indexes=new)
 
 
-def _relieves(problem: Problem, places: set[Placement]) -> bool:
+def _relieves(problem: Problem, placements: set[Placement]) -> bool:
     """Whether two keys answer a read of whole items. Clients take the first index, so the other may hold less."""
-    return any(
-        sum(placement_answers(place, need) for place in places) > 1
-        for question in problem.reads
-        if question.ask.needs is None
-        for need in question.needs
-    )
+    for question in problem.reads:
+        if question.ask.needs is None:
+            for need in question.needs:
+                if sum(placement_answers(placement, need) for placement in placements) > 1:
+                    return True
+    return False
 
 
-def _groups(problem: Problem, chosen: Selection) -> list[frozenset[Placement]]:
+def _groups(problem: Problem, selection: Selection) -> list[frozenset[Placement]]:
     """The keys in new indexes; keys that a read of several entities finds together are one group."""
-    groups = [frozenset({p}) for p in chosen.placed if p.slot > problem.fixed.indexes and not p.candidate.fixed]
-    for way in chosen.together:
-        found = {place for place in chosen.placed if _lies(problem, place, way)}
-        joined = [group for group in groups if group & found]
-        if joined:
-            groups = [group for group in groups if not group & found] + [frozenset().union(*joined)]
+    in_new_indexes = [placement for placement in selection.placed if placement.slot > problem.fixed.indexes]
+    groups = [frozenset({placement}) for placement in in_new_indexes if not placement.candidate.fixed]
+    for place in selection.collections:
+        members = {placement for placement in selection.placed if _lies_in(problem, placement, place)}
+        linked_groups = [group for group in groups if group & members]
+        if linked_groups:
+            groups = [group for group in groups if not group & members] + [frozenset().union(*linked_groups)]
     return sorted(groups, key=sorted)
 
 
-def _lies(problem: Problem, place: Placement, way: CollectionPlace) -> bool:
-    question = next((q for q in problem.reads if q.read.id == way.read), None)
-    return question is not None and any(lies_in(place, question, n, way) for n in question.needs)
+def _slot_of(group: frozenset[Placement]) -> int:
+    """The slot of a group, which is that of each of its keys."""
+    return next(iter(group)).slot
+
+
+def _members(groups: Iterable[frozenset[Placement]]) -> set[Placement]:
+    return {placement for group in groups for placement in group}
+
+
+def _lies_in(problem: Problem, placement: Placement, place: CollectionPlace) -> bool:
+    question = next((question for question in problem.reads if question.read.id == place.read), None)
+    return question is not None and any(lies_in(placement, question, need, place) for need in question.needs)
 
 
 def _chains(groups: list[frozenset[Placement]]) -> Iterator[list[frozenset[Placement]]]:
-    """The groups that have to change places together, because they have keys of the same entity."""
-    left = list(groups)
-    while left:
-        chain = [left.pop(0)]
-        names = {place.entity for place in chain[0]}
-        while linked := [group for group in left if names & {place.entity for place in group}]:
-            chain += linked
-            left = [group for group in left if group not in linked]
-            names |= {place.entity for group in linked for place in group}
+    """The groups that have to change places together, because they have keys of the same entity.
+
+    Of the groups {Order, Item}, {User} and {Order}, the first and the last are one chain, and {User} is another.
+    """
+    remaining = list(groups)
+    while remaining:
+        chain = [remaining.pop(0)]
+        names = {placement.entity for placement in chain[0]}
+        while linked_groups := [group for group in remaining if names & {placement.entity for placement in group}]:
+            chain += linked_groups
+            remaining = [group for group in remaining if group not in linked_groups]
+            names |= {placement.entity for placement in _members(linked_groups)}
         yield chain
 
 
-def _is_narrow(problem: Problem, design: Design, place: Placement) -> bool:
+def _is_narrow(problem: Problem, design: Design, placement: Placement) -> bool:
     """Whether all reads of an entity in this index name the attributes they want."""
-    slot = design.slots[place.slot]
-    own = [
-        operation
-        for operation in design.operations
-        if any(r.slot == slot.name and place.entity in r.entities for r in operation.requests)
-    ]
-    alone = replace(design, operations=tuple(own))
-    return attributes_read(slot, alone, problem.workload) is not None
+    slot = design.slots[placement.slot]
+
+    def reads_entity(operation: Operation) -> bool:
+        return any(r.slot == slot.name and placement.entity in r.entities for r in operation.requests)
+
+    own_design = replace(design, operations=tuple(filter(reads_entity, design.operations)))
+    return attributes_read(slot, own_design, problem.workload) is not None
 
 
-def _exchanged(problem: Problem, chosen: Selection, places: set[Placement], one: int, other: int) -> Selection:
+def _exchange_slots(
+    problem: Problem, selection: Selection, placements: set[Placement], slot: int, other: int
+) -> Selection:
     """The selection with some keys of two slots in the other slot."""
-    turned = {one: other, other: one}
-    ways = {way for way in chosen.together if any(_lies(problem, place, way) for place in places)}
-    return replace(
-        chosen,
-        placed=tuple(sorted(replace(p, slot=turned[p.slot]) if p in places else p for p in chosen.placed)),
-        together=tuple(sorted(replace(w, slot=turned[w.slot]) if w in ways else w for w in chosen.together)),
-    )
+    new_slots = {slot: other, other: slot}
+    moved_keys: list[Placement] = []
+    for placement in selection.placed:
+        moves = placement in placements
+        moved_keys.append(replace(placement, slot=new_slots[placement.slot]) if moves else placement)
+    moved_places: list[CollectionPlace] = []
+    for place in selection.collections:
+        moves = any(_lies_in(problem, placement, place) for placement in placements)
+        moved_places.append(replace(place, slot=new_slots[place.slot]) if moves else place)
+    return replace(selection, placed=tuple(sorted(moved_keys)), collections=tuple(sorted(moved_places)))

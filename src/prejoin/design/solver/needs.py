@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from prejoin.design.mapping.map_reads import ask_of
 from prejoin.keys import Lookup, When
 from prejoin.workload.constants import constant_text
-from prejoin.workload.lookup import bare_name, changes, means, root
-from prejoin.workload.model import Action, Entity, Op, OutOfScope, Read, Verb, Workload, Write
-from prejoin.workload.targets import checked_items, list_source, read_lists
+from prejoin.workload.lookup import means, root
+from prejoin.workload.model import Action, Entity, Op, Read, Verb, Workload, Write
+from prejoin.workload.program.resolved_read import Role, resolve_read
+from prejoin.workload.program.resolved_write import Step, resolve_write
 from prejoin.workload.tenants import common_tenant
 
 
@@ -35,18 +36,18 @@ class Need(msgspec.Struct, frozen=True):
 
     read: str
     entity: str
-    given: frozenset[str]
+    equal_names: frozenset[str]
     """Attributes with a known value: from the caller, or constant."""
     constants: tuple[tuple[str, str], ...] = ()
-    left: frozenset[str] = frozenset()
+    filterable: frozenset[str] = frozenset()
     """More attributes with a known value, which may be left to a filter; not all of them, if nothing else is known."""
     tail: tuple[SortAttribute, ...] = ()
     """The attribute of the range, then those of the order."""
-    ranged: bool = False
+    has_range: bool = False
     """Whether the first attribute of the tail has a range."""
-    shared: bool = False
+    is_shared: bool = False
     """Whether the read asks for other entities, too."""
-    interleaved: bool = False
+    is_interleaved: bool = False
     """Whether several entities come in one order, so that the type follows the attributes they are sorted by."""
     only: tuple[Membership, ...] = ()
     """Conditions that a sparse index can meet; otherwise they are left to a filter."""
@@ -64,18 +65,18 @@ class ReadNeeds(msgspec.Struct, frozen=True):
 
 def read_needs(workload: Workload) -> tuple[tuple[ReadNeeds, ...], dict[str, str]]:
     """The needs of all reads in scope; and the reads that no key can answer, with the reason."""
-    outside = {d.pin.pattern for d in workload.decisions if isinstance(d.pin, OutOfScope)}
-    found, refused = [], {}
+    needs: list[ReadNeeds] = []
+    reasons: dict[str, str] = {}
     for read in workload.reads:
-        if read.id in outside:
+        if read.id in workload.out_of_scope:
             continue
         try:
             ask = ask_of(read, workload)
         except ValueError as problem:
-            refused[read.id] = str(problem)
+            reasons[read.id] = str(problem)
             continue
-        found.append(ReadNeeds(read, ask, tuple(_need(read, ask, name, workload) for name in ask.entities)))
-    return tuple(found), refused
+        needs.append(ReadNeeds(read, ask, tuple(_need(read, ask, name, workload) for name in ask.entities)))
+    return tuple(needs), reasons
 
 
 def find_needs(workload: Workload) -> tuple[ReadNeeds, ...]:
@@ -84,55 +85,64 @@ def find_needs(workload: Workload) -> tuple[ReadNeeds, ...]:
     A write that knows the key of its item needs no lookup; that depends on the chosen keys. Of an item and a list of
     one entity, as in `delete Folder; delete Folder[]`, it is the list that has to be found.
     """
-    found: dict[tuple[str, str], ReadNeeds] = {}
-    for write, action in sorted(item_changes(workload), key=lambda change: change[1].many):
-        entity = workload.entity(action.entity)
-        if entity is None:
-            continue
-        given = _search_attributes(workload, write, action, entity)
-        if given:
-            ask = Lookup.of(entity.name, equal=given)
+    lookups: dict[tuple[str, str], ReadNeeds] = {}
+    # Lists come last, so that they replace the single item of the same write and entity.
+    for step in sorted(item_changes(workload), key=lambda step: step.is_list):
+        write, entity = step.write, step.entity
+        names = _search_attributes(step)
+        if names:
+            ask = Lookup.of(entity.name, equal=names)
             read = Read(write.id, entities=(entity.name,), rate=write.rate)
-            need = Need(write.id, entity.name, frozenset(given))
-            found[write.id, entity.name] = ReadNeeds(read, ask, (need,))
-    return tuple(found.values())
+            need = Need(write.id, entity.name, frozenset(names))
+            lookups[write.id, entity.name] = ReadNeeds(read, ask, (need,))
+    return tuple(lookups.values())
 
 
-def _search_attributes(workload: Workload, write: Write, action: Action, entity: Entity) -> set[str]:
+def _search_attributes(step: Step) -> set[str]:
     """The attributes by which a write may look for its items."""
-    if action.many:
-        source = list_source(workload, write, action, entity)
-        # A list of ids that the caller gives needs no lookup.
-        return set() if source.is_given else {*source.links, *source.over_links}
-    changed = {change.attribute for change in changes(write, action, entity)}
-    inputs = [i.attribute for i in write.inputs if i.op is Op.EQ and not i.filter and not i.many]
-    return {name for one in inputs for name in given_by(workload, write, entity, one)} - changed
+    if step.is_list:
+        # Objects that the caller gives need no lookup. Each id of a list does, where keys are made of more than it.
+        is_looked_up = bool(step.repeated_for) or not step.list_source.is_given
+        return set(step.search_attributes) if is_looked_up else set()
+    inputs = [item.attribute for item in step.write.inputs if item.op is Op.EQ and not item.filter and not item.many]
+    names: set[str] = set()
+    for source in inputs:
+        names.update(given_by(step.workload, step.write, step.entity, source))
+    return names - step.changed
 
 
-def item_changes(workload: Workload) -> Iterator[tuple[Write, Action]]:
+def item_changes(workload: Workload) -> Iterator[Step]:
     """The changes of writes to existing items, whose keys they must know. A condition on an item counts as an
     update.
     """
     for write in sorted((*workload.writes, *workload.deletes), key=lambda write: write.id):
-        yield from ((write, action) for action in write.actions if action.updates or action.verb is Verb.DELETE)
-        yield from ((write, between) for between in read_lists(workload, write))
-        checked = {item.entity.name for item in checked_items(workload, write)}
-        yield from ((write, Action(Verb.UPDATE, name)) for name in sorted(checked))
+        resolved_write = resolve_write(workload, write)
+        yield from (step for step in resolved_write.steps if step.action.updates or step.verb is Verb.DELETE)
+        yield from resolved_write.read_lists
+        checks: dict[str, Step] = {}
+        for item in resolved_write.checked:
+            checks[item.entity.name] = item.step.with_action(Action(Verb.UPDATE, item.entity.name))
+        yield from (checks[name] for name in sorted(checks))
 
 
 def writes_to(workload: Workload, entity: Entity) -> list[Write]:
     """The writes and deletes with an action on an entity."""
-    every = (*workload.writes, *workload.deletes)
-    return [write for write in every if any(action.entity == entity.name for action in write.actions)]
+    writes = (*workload.writes, *workload.deletes)
+    return [write for write in writes if any(action.entity == entity.name for action in write.actions)]
 
 
 def given_by(workload: Workload, write: Write, entity: Entity, name: str) -> list[str]:
     """The attributes of an entity that an input of a write gives: by name, or because it holds the same id."""
     if attribute := entity.attribute(name):
         return [name] if means(workload, write, entity, attribute) else []
-    roots = {root(workload, e, a) for e in workload.entities if (a := e.attribute(name))}
-    same = [a.name for a in entity.attributes if root(workload, entity, a) in roots]
-    return same if len(same) == 1 else []
+    origins: set[tuple[str, str]] = set()
+    for owner in workload.entities:
+        attribute = owner.attribute(name)
+        if attribute is not None:
+            origins.add(root(workload, owner, attribute))
+    same_ids = [a.name for a in entity.attributes if root(workload, entity, a) in origins]
+    # Two attributes that hold the same kind of id, such as a sender and a receiver: the input may mean either.
+    return same_ids if len(same_ids) == 1 else []
 
 
 def _membership(when: When) -> Membership:
@@ -143,35 +153,38 @@ def _need(read: Read, ask: Lookup, name: str, workload: Workload) -> Need:
     entity = workload.entity(name)
     assert entity is not None
 
-    def own(asked: str) -> str | None:
-        attribute = ask.attribute(name, asked)
-        return attribute if entity.attribute(attribute) else None
+    def own_names(asked_names: Iterable[str]) -> frozenset[str]:
+        """The attributes of this entity that the names of the read mean; another entity may have the others."""
+        names = (ask.attribute(name, asked_name) for asked_name in asked_names)
+        return frozenset(attribute for attribute in names if entity.attribute(attribute))
 
-    given = {own(one) for one in ask.equal - ask.filtered} - {None}
-    optional = {bare_name(i.attribute) for i in read.inputs if i.optional}
-    left = {own(one) for one in (ask.equal & ask.filtered) - optional} - {None}
-    constants = {
-        (a, constant_text(value)) for one, value in ask.constants if one not in ask.filtered and (a := own(one))
-    }
-    tail: dict[str, SortAttribute] = {}
-    if ask.within and (attribute := own(ask.within.attribute)):
-        tail[attribute] = SortAttribute(attribute)
+    equal_names = own_names(ask.equal - ask.filtered)
+    # The caller may leave an optional input out: no key can count on it.
+    optional_names = {clause.name for clause in resolve_read(workload, read).having(Role.OPTIONAL)}
+    constants: set[tuple[str, str]] = set()
+    for asked_name, value in ask.constants:
+        if asked_name not in ask.filtered:
+            constants |= {(attribute, constant_text(value)) for attribute in own_names([asked_name])}
+    range_names = own_names([ask.within.attribute] if ask.within else [])
+    tail = {attribute: SortAttribute(attribute) for attribute in range_names}
     for order in ask.order:
-        if order.entity in ("", name) and (attribute := own(order.attribute)) and attribute not in given:
-            # An order has a direction; a range has none.
-            tail[attribute] = SortAttribute(attribute, order.descending)
-    interleaved = len(ask.entities) > 1 and (bool(ask.within) or any(not order.entity for order in ask.order))
-    known = frozenset(given) | {a for a, _ in constants}
+        if order.entity in ("", name):
+            for attribute in own_names([order.attribute]) - equal_names:
+                # An order has a direction; a range has none.
+                tail[attribute] = SortAttribute(attribute, order.descending)
+    known_names = equal_names | {attribute for attribute, _ in constants}
+    has_common_order = bool(ask.within) or any(not order.entity for order in ask.order)
     return Need(
         read.id,
         name,
-        known,  # type: ignore[arg-type]
-        tuple(sorted(constants)),
-        frozenset(left),  # type: ignore[arg-type]
-        tuple(one for one in tail.values() if one.attribute not in known),
-        ask.within is not None and own(ask.within.attribute) is not None,
-        len(ask.entities) > 1,
-        interleaved,
-        tuple(sorted(_membership(when) for when in ask.only)),
-        frozenset(common_tenant(workload, name)),
+        equal_names=known_names,
+        constants=tuple(sorted(constants)),
+        filterable=own_names((ask.equal & ask.filtered) - optional_names),
+        # An attribute with one value sorts nothing.
+        tail=tuple(key for key in tail.values() if key.attribute not in known_names),
+        has_range=bool(range_names),
+        is_shared=len(ask.entities) > 1,
+        is_interleaved=len(ask.entities) > 1 and has_common_order,
+        only=tuple(sorted(_membership(when) for when in ask.only)),
+        tenant=frozenset(common_tenant(workload, name)),
     )

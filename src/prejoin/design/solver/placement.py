@@ -40,7 +40,8 @@ class CollectionPlace(msgspec.Struct, frozen=True, order=True):
     read: str
     slot: int
     names: tuple[str, ...]
-    rest: tuple[str, ...] = ()
+    prefix: tuple[str, ...] = ()
+    """The sort attributes before the type."""
 
 
 class Score(msgspec.Struct, frozen=True, order=True):
@@ -52,14 +53,17 @@ class Score(msgspec.Struct, frozen=True, order=True):
 
 
 class Selection(msgspec.Struct, frozen=True):
+    """The selected keys, with what the search knows of their quality."""
+
     placed: tuple[Placement, ...]
-    together: tuple[CollectionPlace, ...]
+    collections: tuple[CollectionPlace, ...]
+    """The places where reads of several entities find them."""
     unserved: tuple[str, ...]
     indexes: int
     copies: int
     money: int
     """The part of the bill that depends on the selection, in cents a month."""
-    ended: bool = True
+    is_complete: bool = True
     """Whether the solver compared all combinations of the candidates. If not, this is the best one found."""
     least: Decimal = Decimal()
     """A lower bound of the complexity of any combination of candidates that serves as much."""
@@ -96,13 +100,13 @@ class Problem(msgspec.Struct, frozen=True):
     finds: tuple[ReadNeeds, ...]
     constraints: DesignConstraints
     fixed: FixedKeys
-    told: Callable[[str], None]
+    on_progress: Callable[[str], None]
     """Called with the progress of the search."""
     limit: TimeLimit | None = None
-    forbidden: tuple[Forbidden, ...] = ()
-    rivals: tuple[frozenset[CollectionPlace], ...] = ()
+    key_cuts: tuple[Forbidden, ...] = ()
+    place_cuts: tuple[frozenset[CollectionPlace], ...] = ()
     """Places of several reads in one partition that cannot all be chosen: a parent has only two neighbours."""
-    refused: frozenset[tuple[str, Placement]] = frozenset()
+    refused_keys: frozenset[tuple[str, Placement]] = frozenset()
     """Reads and fixed keys that do not serve them, because of other items in the partition."""
 
 
@@ -113,29 +117,35 @@ class Component(msgspec.Struct, frozen=True):
     reads: tuple[ReadNeeds, ...]
 
 
-def placement_answers(place: Placement, need: Need) -> bool:
-    if place.entity != need.entity:
+def placement_answers(placement: Placement, need: Need) -> bool:
+    """Whether a read of one entity finds its items by a key, as far as it needs them."""
+    if placement.entity != need.entity:
         return False
-    if serves(place.candidate, need):
+    if serves(placement.candidate, need):
         return True
-    # The whole key of an item is given, and more: one item is read and compared with the rest.
-    whole = (place.item, place.slot) == (OWN, BASE) and set(place.candidate.attributes) <= need.given
-    return whole and not need.shared and not need.ranged
+    # The whole key of an item is given, and more: one item is read, and compared with the other values.
+    is_base = (placement.item, placement.slot) == (OWN, BASE)
+    has_whole_key = is_base and set(placement.candidate.attributes) <= need.equal_names
+    return has_whole_key and not need.is_shared and not need.has_range
 
 
-def lies_in(place: Placement, question: ReadNeeds, need: Need, way: CollectionPlace) -> bool:
+def lies_in(placement: Placement, question: ReadNeeds, need: Need, place: CollectionPlace) -> bool:
     """Whether an item has a key in the place where a read of several entities finds them."""
-    if (place.entity, place.slot) != (need.entity, way.slot):
+    if (placement.entity, placement.slot) != (need.entity, place.slot):
         return False
-    name = question.ask.name
-    pk = frozenset(a for a in need.given if name(need.entity, a) in way.names)
-    if not serves(place.candidate, need, pk):
+    name_in_read = question.ask.name
+    pk = frozenset(name for name in need.equal_names if name_in_read(need.entity, name) in place.names)
+    if not serves(placement.candidate, need, pk):
         return False
-    return tuple(name(need.entity, one.attribute) for one in place.candidate.sk[: len(way.rest)]) == way.rest
+    sort_attributes = placement.candidate.sk[: len(place.prefix)]
+    return tuple(name_in_read(need.entity, key.attribute) for key in sort_attributes) == place.prefix
 
 
-def key_as_asked(place: Placement, question: ReadNeeds, rest: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The partition and the first sort attributes of a placement, in the attribute names of a read."""
-    name, candidate = question.ask.name, place.candidate
-    pk = tuple(name(place.entity, one) for one in candidate.pk)
-    return pk, tuple(name(place.entity, one.attribute) for one in candidate.sk[:rest])
+def is_key_in(placement: Placement, question: ReadNeeds, place: CollectionPlace) -> bool:
+    """Whether an existing key is as a read of several entities asks for it: its partition, then the sort attributes."""
+    name_in_read, candidate = question.ask.name, placement.candidate
+    pk = frozenset(name_in_read(placement.entity, name) for name in candidate.pk)
+    if pk != frozenset(place.names):
+        return False
+    sort_attributes = candidate.sk[: len(place.prefix)]
+    return tuple(name_in_read(placement.entity, key.attribute) for key in sort_attributes) == place.prefix

@@ -1,4 +1,4 @@
-"""Repairs a selection whose search was cut short: `repaired(problem, chosen, design, cache)`.
+"""Repairs a selection whose search was cut short: `repair(problem, selection, design, cache)`.
 
 The search finds keys first and cuts off what cannot be ordered afterwards. If it has to stop in between, some reads of
 several entities are refused by the planner, although they can be served: their types are not neighbours in a partition
@@ -8,66 +8,87 @@ nothing lies between them. That is one index more than the best selection needs,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from prejoin.design.cost.objective import pattern_weight
 from prejoin.design.model import Design
-from prejoin.design.solver.placement import Problem, Selection
+from prejoin.design.solver.needs import ReadNeeds
+from prejoin.design.solver.placement import Placement, Problem, Selection
 from prejoin.design.solver.search import SearchCache, components
 
 
-def repaired(problem: Problem, chosen: Selection, design: Design, cache: SearchCache) -> Selection:
+def repair(problem: Problem, selection: Selection, design: Design, cache: SearchCache) -> Selection:
     """The selection with further keys for reads of several entities that the design refuses, as limits allow."""
     limits = problem.constraints
-    most = min(limits.indexes, limits.structures - chosen.copies)
-    first = chosen.indexes + 1
-    refused = {operation.pattern for operation in design.operations if not operation.served}
-    by_weight = sorted(
-        (q for q in problem.reads if q.read.id in refused and len(q.needs) > 1 and not q.ask.consistent),
-        key=lambda q: (-pattern_weight(q.read), q.read.id),
-    )
-    for question in by_weight:
-        component = next(c for c in components(problem) if question in c.reads)
-        found = cache.alternatives(problem, component).own_index(question.read.id)
-        if found is None:
+    most_indexes = min(limits.indexes, limits.structures - selection.copies)
+    first = selection.indexes + 1
+    for question in _refused_collections(problem, design):
+        component = next(component for component in components(problem) if question in component.reads)
+        keys = cache.alternatives(problem, component).own_index(question.read.id)
+        if keys is None:
             continue
-        way, placed = found
-        taken = {(place.slot, place.entity) for place in chosen.placed}
-        free = (n for n in range(first, most + 1) if not any((n, place.entity) in taken for place in placed))
-        slot = next(free, None)
+        place, placements = keys
+        slot = _free_slot(selection, placements, range(first, most_indexes + 1))
         if slot is not None:
-            chosen = replace(
-                chosen,
-                placed=tuple(sorted((*chosen.placed, *(replace(place, slot=slot) for place in placed)))),
-                together=tuple(sorted((*chosen.together, replace(way, slot=slot)))),
-                indexes=max(chosen.indexes, slot),
+            new_placements = [replace(placement, slot=slot) for placement in placements]
+            selection = replace(
+                selection,
+                placed=tuple(sorted((*selection.placed, *new_placements))),
+                collections=tuple(sorted((*selection.collections, replace(place, slot=slot)))),
+                indexes=max(selection.indexes, slot),
             )
-    return chosen
+    return selection
 
 
-def without_unread(problem: Problem, chosen: Selection, design: Design) -> Selection:
+def _refused_collections(problem: Problem, design: Design) -> list[ReadNeeds]:
+    """The reads of several entities that a design refuses, the most frequent first.
+
+    A consistent read is left out: an index cannot answer it.
+    """
+    refusals = [question for question in problem.reads if question.read.id in design.unserved]
+    collections = [question for question in refusals if len(question.needs) > 1 and not question.ask.consistent]
+    return sorted(collections, key=lambda question: (-pattern_weight(question.read), question.read.id))
+
+
+def _free_slot(selection: Selection, placements: Sequence[Placement], slots: range) -> int | None:
+    """The first index without a key of these entities: an item has one key in each."""
+    occupied_keys = {(placement.slot, placement.entity) for placement in selection.placed}
+    for slot in slots:
+        if not any((slot, placement.entity) in occupied_keys for placement in placements):
+            return slot
+    return None
+
+
+def remove_unread_keys(problem: Problem, selection: Selection, design: Design) -> Selection:
     """The selection without keys in new indexes that no operation reads, and with consecutive indexes."""
-    read = {
-        (slot, name)
-        for operation in design.operations
-        for request in operation.requests
-        for slot, one in enumerate(design.slots)
-        if one.name == request.slot
-        for name in request.entities
-    }
-    old = problem.fixed.indexes
-    placed = [p for p in chosen.placed if p.slot <= old or p.candidate.fixed or (p.slot, p.entity) in read]
-    used = sorted({p.slot for p in placed if p.slot > old})
-    numbers = {slot: number for number, slot in enumerate(used, old + 1)}
+    read_keys = _read_keys(design)
+    last_fixed = problem.fixed.indexes
+    remaining: list[Placement] = []
+    for placement in selection.placed:
+        is_old = placement.slot <= last_fixed or placement.candidate.fixed
+        if is_old or (placement.slot, placement.entity) in read_keys:
+            remaining.append(placement)
+    new_slots = sorted({placement.slot for placement in remaining if placement.slot > last_fixed})
+    numbers = {slot: number for number, slot in enumerate(new_slots, last_fixed + 1)}
+    placements = [replace(placement, slot=numbers.get(placement.slot, placement.slot)) for placement in remaining]
+    places = [place for place in selection.collections if place.slot <= last_fixed or place.slot in numbers]
+    collections = [replace(place, slot=numbers.get(place.slot, place.slot)) for place in places]
     return replace(
-        chosen,
-        placed=tuple(sorted(replace(p, slot=numbers.get(p.slot, p.slot)) for p in placed)),
-        together=tuple(
-            sorted(
-                replace(w, slot=numbers.get(w.slot, w.slot))
-                for w in chosen.together
-                if w.slot <= old or w.slot in numbers
-            )
-        ),
-        indexes=old + len(used),
+        selection,
+        placed=tuple(sorted(placements)),
+        collections=tuple(sorted(collections)),
+        indexes=last_fixed + len(new_slots),
     )
+
+
+def _read_keys(design: Design) -> set[tuple[int, str]]:
+    """The slots that operations read, with the entities that they read there."""
+    numbers = {slot.name: number for number, slot in enumerate(design.slots)}
+    read_keys: set[tuple[int, str]] = set()
+    for operation in design.operations:
+        for request in operation.requests:
+            if request.slot in numbers:
+                read_keys |= {(numbers[request.slot], name) for name in request.entities}
+    return read_keys

@@ -6,7 +6,7 @@ and asks for the least complexity beside them, because a program with a fixed nu
 
 Entities that no read asks for together are independent: each connected component has its own program. Indexes are
 shared, so the table needs as many as the component that needs most. Everything else adds up. Where a decision limits
-copies, `_limited` distributes them by dynamic programming over the components.
+copies, `_best_within_limits` distributes them by dynamic programming over the components.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from prejoin.design.solver.alternatives import Alternatives
 from prejoin.design.solver.constraints import DesignConstraints, constraints_of
 from prejoin.design.solver.fixed_keys import fixed_keys
 from prejoin.design.solver.needs import ReadNeeds, find_needs
-from prejoin.design.solver.placement import Component, Problem, Selection
+from prejoin.design.solver.placement import CollectionPlace, Component, Placement, Problem, Selection
 from prejoin.design.solver.program.component_search import ComponentSearch, MoreNeededError
 from prejoin.design.solver.program.integer_program import InfeasibleError, OutOfTimeError, TimeLimit
 from prejoin.design.solver.program.options import ComponentOptions
@@ -37,42 +37,43 @@ def problem_of(
     told: Callable[[str], None] | None = None,
     limit: TimeLimit | None = None,
 ) -> Problem:
-    pins = constraints_of(workload)
-    stay = fixed_keys(workload, pins.keys, kept)
+    constraints = constraints_of(workload)
+    fixed_part = fixed_keys(workload, constraints.keys, kept)
     # A local index counts as an index for the solver, but not for a decision that limits GSIs.
-    pins = msgspec.structs.replace(pins, indexes=pins.indexes + sum(slot.local for slot in stay.design.slots))
-    asked = tuple(q for q in questions if q.read.id not in pins.aside)
-    sought = tuple(f for f in find_needs(workload) if f.read.id not in pins.aside)
-    return Problem(workload, asked, sought, pins, stay, told or _nobody, limit)
+    local_indexes = sum(slot.local for slot in fixed_part.design.slots)
+    constraints = msgspec.structs.replace(constraints, indexes=constraints.indexes + local_indexes)
+    reads = tuple(question for question in questions if question.read.id not in constraints.aside)
+    finds = tuple(find for find in find_needs(workload) if find.read.id not in constraints.aside)
+    return Problem(workload, reads, finds, constraints, fixed_part, told or _ignore_progress, limit)
 
 
-def _nobody(text: str) -> None:
+def _ignore_progress(text: str) -> None:
     pass
 
 
 def components(problem: Problem) -> list[Component]:
     """The connected components of a workload, in an order that does not depend on the document."""
-    group = {e.name: e.name for e in problem.workload.entities}
+    parents = {entity.name: entity.name for entity in problem.workload.entities}
 
     def head(name: str) -> str:
-        while group[name] != name:
-            name = group[name]
+        while parents[name] != name:
+            name = parents[name]
         return name
 
-    linked = [question.ask.entities for question in problem.reads]
-    linked += [(pin.entity, pin.parent) for pin in problem.constraints.under]
-    linked += [tuple(placed.entity for placed in one) for one in problem.forbidden]
-    for first, *others in linked:
-        for other in others:
-            group[head(other)] = head(first)
-    found: dict[str, list[Entity]] = {}
-    for entity in sorted(problem.workload.entities, key=lambda e: e.name):
-        found.setdefault(head(entity.name), []).append(entity)
-    asked = sorted(problem.reads, key=lambda q: q.read.id)
-    return [
-        Component(tuple(entities), tuple(q for q in asked if head(q.ask.entities[0]) == name))
-        for name, entities in found.items()
-    ]
+    links: list[tuple[str, ...]] = [question.ask.entities for question in problem.reads]
+    links += [(pin.entity, pin.parent) for pin in problem.constraints.under]
+    # A cut is about the keys of one partition, whose entities may not be read together.
+    links += [tuple(placement.entity for placement in cut) for cut in problem.key_cuts]
+    for first, *other_names in links:
+        for other in other_names:
+            parents[head(other)] = head(first)
+    groups: dict[str, list[Entity]] = {}
+    for entity in sorted(problem.workload.entities, key=lambda entity: entity.name):
+        groups.setdefault(head(entity.name), []).append(entity)
+    reads: dict[str, list[ReadNeeds]] = {name: [] for name in groups}
+    for question in sorted(problem.reads, key=lambda question: question.read.id):
+        reads[head(question.ask.entities[0])].append(question)
+    return [Component(tuple(entities), tuple(reads[name])) for name, entities in groups.items()]
 
 
 class SearchCache:
@@ -87,12 +88,12 @@ class SearchCache:
 
     def searches(self, problem: Problem) -> list[ComponentSearch]:
         """The search in each component. It is continued, unless there are new cuts."""
-        found: dict[Hashable, ComponentSearch] = {}
+        searches: dict[Hashable, ComponentSearch] = {}
         for component in components(problem):
-            key = (self._key(problem, component), problem.forbidden, problem.rivals)
-            found[key] = self._searches.get(key) or ComponentSearch(problem, self.options(problem, component))
-        self._searches = found
-        return list(found.values())
+            key = (self._key(problem, component), problem.key_cuts, problem.place_cuts)
+            searches[key] = self._searches.get(key) or ComponentSearch(problem, self.options(problem, component))
+        self._searches = searches
+        return list(searches.values())
 
     def options(self, problem: Problem, component: Component) -> ComponentOptions:
         key = self._key(problem, component)
@@ -105,7 +106,7 @@ class SearchCache:
 
     def _key(self, problem: Problem, component: Component) -> Hashable:
         names = tuple(entity.name for entity in component.entities)
-        return names, tuple(question.read.id for question in problem.reads), problem.refused
+        return names, tuple(question.read.id for question in problem.reads), problem.refused_keys
 
 
 def choose(problem: Problem, cache: SearchCache | None = None, rough: bool = False) -> Selection:
@@ -115,82 +116,95 @@ def choose(problem: Problem, cache: SearchCache | None = None, rough: bool = Fal
     design exceeds a limit already. A `rough` selection has the least complexity, at any cost: that is enough to find
     cuts.
     """
+    # One piece: the order of these steps is the order of the goals, and each returns early if it decides.
     cache = cache or SearchCache()
     if has_contradiction(problem.workload) or any(violations(problem.fixed.design, problem.workload)):
         raise InfeasibleError
     limits = problem.constraints
-    pieces = cache.searches(problem)
-    rough |= problem.limit is not None and problem.limit.struck
+    searches = cache.searches(problem)
+    rough |= _has_struck(problem)
     if limits.money:
-        return _bounded(problem, _cheapest(pieces, limits) or _limited(problem, pieces))
-    most = max([problem.fixed.indexes, *(piece.most_indexes for piece in pieces)])
-    most = min(most, limits.indexes, limits.structures)
-    totals, last = _complexities(problem, pieces, most)
-    if not totals and not (problem.limit and problem.limit.struck):
-        return _bounded(problem, _limited(problem, pieces))
+        return _without_bound(problem, _cheapest(searches, limits) or _best_within_limits(problem, searches))
+    most_indexes = max([problem.fixed.indexes, *(search.most_indexes for search in searches)])
+    most_indexes = min(most_indexes, limits.indexes, limits.structures)
+    totals, last = _complexities(problem, searches, most_indexes)
+    if not totals and not _has_struck(problem):
+        return _without_bound(problem, _best_within_limits(problem, searches))
     try:
-        found = _simplest(pieces, totals, rough) if totals else None
+        selection = _simplest(searches, totals, rough) if totals else None
     except MoreNeededError:
+        # A search has learned that it needs more. What it knows is kept, so this does not go on for ever.
         return choose(problem, cache, rough)
-    struck = problem.limit is not None and problem.limit.struck
-    if struck or found is None:
-        found = _quick(problem, pieces, most, found)
-    ended = found.ended and all(piece.ended for piece in pieces) and not struck
-    bound = min(totals.values()) if ended else _bound(problem, pieces, last)
-    constant = sum(piece.constant for piece in pieces)
-    return msgspec.structs.replace(found, ended=ended, least=Decimal(bound + constant) / 2)
+    is_cut_short = _has_struck(problem)
+    if is_cut_short or selection is None:
+        selection = _quick_selection(problem, searches, most_indexes, selection)
+    is_complete = selection.is_complete and all(search.is_proven for search in searches) and not is_cut_short
+    bound = min(totals.values()) if is_complete else _lower_bound(problem, searches, last)
+    constant = sum(search.constant for search in searches)
+    return msgspec.structs.replace(selection, is_complete=is_complete, least=Decimal(bound + constant) / 2)
 
 
-def _complexities(problem: Problem, pieces: Sequence[ComponentSearch], most: int) -> tuple[dict[int, int], int]:
+def _has_struck(problem: Problem) -> bool:
+    """Whether the time limit has cut some search short."""
+    return problem.limit is not None and problem.limit.struck
+
+
+def _complexities(
+    problem: Problem, searches: Sequence[ComponentSearch], most_indexes: int
+) -> tuple[dict[int, int], int]:
     """The least complexity in halves for each number of indexes that may be best, and the last number tried."""
     limits = problem.constraints
     totals: dict[int, int] = {}
     indexes = problem.fixed.indexes
-    for indexes in range(problem.fixed.indexes, most + 1):
-        if totals and (_index(indexes) > min(totals.values()) or _out_of_time(problem)):
+    for indexes in range(problem.fixed.indexes, most_indexes + 1):
+        # The indexes alone are more complex than a selection with fewer of them.
+        if totals and (_index_halves(indexes) > min(totals.values()) or _is_out_of_time(problem)):
             break
-        known = f": a complexity of {min(totals.values()) / 2:g} is possible" if totals else ""
-        if not all(piece.knows(indexes) for piece in pieces):
-            problem.told(f"{_counted(indexes, 'index', 'indexes')}{known}")
+        if not all(search.knows(indexes) for search in searches):
+            best = f": a complexity of {min(totals.values()) / 2:g} is possible" if totals else ""
+            problem.on_progress(f"{_count_text(indexes, 'index', 'indexes')}{best}")
         try:
-            needed = [piece.needed(indexes) for piece in pieces]
+            supplements = [search.supplement(indexes) for search in searches]
         except OutOfTimeError:
             break
-        further = [one for one in needed if one is not None]
-        copies = sum(one.copies for one in further)
-        if len(further) == len(needed) and copies <= min(limits.copies, limits.structures - indexes):
-            totals[indexes] = _index(indexes) + sum(one.halves for one in further)
-            if not any(piece.spares(indexes) for piece in pieces):
+        possible = [supplement for supplement in supplements if supplement is not None]
+        copies = sum(supplement.copies for supplement in possible)
+        if len(possible) == len(supplements) and copies <= min(limits.copies, limits.structures - indexes):
+            totals[indexes] = _index_halves(indexes) + sum(supplement.halves for supplement in possible)
+            if not any(search.spares(indexes) for search in searches):
                 break
     return totals, indexes
 
 
-def _simplest(pieces: Sequence[ComponentSearch], totals: dict[int, int], rough: bool) -> Selection | None:
+def _simplest(searches: Sequence[ComponentSearch], totals: dict[int, int], rough: bool) -> Selection | None:
     """The best selection of the least complexity; None if the time is over before it is found."""
-    least = min(totals.values())
+    least_halves = min(totals.values())
+    simplest = [indexes for indexes in sorted(totals) if totals[indexes] == least_halves]
     try:
-        found = [
-            _joined([piece.solve(at, rough=rough) for piece in pieces]) for at in sorted(totals) if totals[at] == least
-        ]
+        selections = [_merge([search.solve(indexes, rough=rough) for search in searches]) for indexes in simplest]
     except OutOfTimeError:
         return None
-    best, *others = sorted(found, key=lambda chosen: (chosen.reading, chosen.queries_each, chosen.money, chosen.copies))
-    return msgspec.structs.replace(best, equals=tuple(others))
+    best, *other_selections = sorted(selections, key=lambda s: (s.reading, s.queries_each, s.money, s.copies))
+    return msgspec.structs.replace(best, equals=tuple(other_selections))
 
 
-def _bound(problem: Problem, pieces: Sequence[ComponentSearch], last: int) -> int:
+def _lower_bound(problem: Problem, searches: Sequence[ComponentSearch], last: int) -> int:
     """A lower bound of the complexity in halves, if the search was cut short at a number of indexes."""
-    if not all(piece.knows_floor for piece in pieces):
+    if not all(search.knows_floor for search in searches):
         return 0
-    tried = [_index(at) + sum(piece.least(at) for piece in pieces) for at in range(problem.fixed.indexes, last + 1)]
-    return min([*tried, _index(last + 1)])
+
+    def bound(indexes: int) -> int:
+        return _index_halves(indexes) + sum(search.lower_bound(indexes) for search in searches)
+
+    return min(_index_halves(last + 1), *map(bound, range(problem.fixed.indexes, last + 1)))
 
 
-def _index(count: int) -> int:
+def _index_halves(count: int) -> int:
+    """The complexity in halves of a number of indexes."""
     return count * int(2 * WEIGHTS["index"])
 
 
-def _out_of_time(problem: Problem) -> bool:
+def _is_out_of_time(problem: Problem) -> bool:
     """Whether the time is over, so that the best selection so far is used."""
     if problem.limit is None or problem.limit.left > 0:
         return False
@@ -198,94 +212,117 @@ def _out_of_time(problem: Problem) -> bool:
     return True
 
 
-def _quick(problem: Problem, pieces: Sequence[ComponentSearch], most: int, found: Selection | None) -> Selection:
+def _quick_selection(
+    problem: Problem, searches: Sequence[ComponentSearch], most_indexes: int, selection: Selection | None
+) -> Selection:
     """A selection with any number of indexes, if that is better than what a search found that was cut short.
 
     The search counts indexes upwards, so its first selections have more copies than an expert would accept.
     """
     limits = problem.constraints
 
-    def measure(one: Selection) -> tuple[int, int]:
-        return weight_of(problem.workload, one.unserved), one.total_halves
+    def measure(selection: Selection) -> tuple[int, int]:
+        return weight_of(problem.workload, selection.unserved), selection.total_halves
 
     for copies in (limits.copies, 0):
         try:
-            other = _joined([piece.solve_within(most, max(copies, piece.kept)) for piece in pieces])
+            other = _merge([search.solve_within(most_indexes, max(copies, search.fixed_copies)) for search in searches])
         except OutOfTimeError:
-            if found is None:
+            if selection is None:
                 raise
-            return found
+            return selection
         if other.copies <= limits.copies and other.indexes + other.copies <= limits.structures:
-            return min(found, other, key=measure) if found else other
-    if found is None:
+            return min(selection, other, key=measure) if selection else other
+    if selection is None:
         raise InfeasibleError
-    return found
+    return selection
 
 
-def _bounded(problem: Problem, chosen: Selection) -> Selection:
+def _without_bound(problem: Problem, selection: Selection) -> Selection:
     """A selection of a search without a bound of its own: if the search was cut short, it claims nothing."""
-    if problem.limit is None or not problem.limit.struck:
-        return chosen
-    return msgspec.structs.replace(chosen, ended=False, least=Decimal())
+    if not _has_struck(problem):
+        return selection
+    return msgspec.structs.replace(selection, is_complete=False, least=Decimal())
 
 
-def _counted(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"
+def _count_text(number: int, singular: str, plural: str) -> str:
+    return f"{number} {singular if number == 1 else plural}"
 
 
-def _cheapest(pieces: Sequence[ComponentSearch], limits: DesignConstraints) -> Selection | None:
+def _cheapest(searches: Sequence[ComponentSearch], limits: DesignConstraints) -> Selection | None:
     """The selection of the least cost, with any number of structures; None if that exceeds a limit."""
-    most = min(limits.indexes, limits.structures, max((piece.most_indexes for piece in pieces), default=0))
-    found = msgspec.structs.replace(_joined([piece.solve(most, cheapest=True) for piece in pieces]), least=Decimal())
-    fits = found.copies <= limits.copies and found.indexes + found.copies <= limits.structures
-    return found if fits else None
+    indexes = _most_indexes(searches, limits)
+    selection = _merge([search.solve(indexes, cheapest=True) for search in searches])
+    selection = msgspec.structs.replace(selection, least=Decimal())
+    fits = selection.copies <= limits.copies and selection.indexes + selection.copies <= limits.structures
+    return selection if fits else None
 
 
-def _limited(problem: Problem, pieces: Sequence[ComponentSearch]) -> Selection:
+def _most_indexes(searches: Sequence[ComponentSearch], limits: DesignConstraints) -> int:
+    """The highest number of indexes that limits allow and that is of use."""
+    return min(limits.indexes, limits.structures, max((search.most_indexes for search in searches), default=0))
+
+
+def _best_within_limits(problem: Problem, searches: Sequence[ComponentSearch]) -> Selection:
     """The best selection if limits leave patterns unserved: the components share the copies."""
     limits = problem.constraints
-    most = min(limits.indexes, limits.structures, max((piece.most_indexes for piece in pieces), default=0))
+    most_indexes = _most_indexes(searches, limits)
     best: tuple[int, int, int, tuple[int, ...]] | None = None
-    for indexes in range(problem.fixed.indexes, max(most, problem.fixed.indexes) + 1):
-        if best is not None and _out_of_time(problem):
+    for indexes in range(problem.fixed.indexes, max(most_indexes, problem.fixed.indexes) + 1):
+        if best is not None and _is_out_of_time(problem):
             break
-        problem.told(f"not all can be served: {_counted(indexes, 'index', 'indexes')}")
-        for copies, (lost, shares) in _shared(pieces, indexes, min(limits.copies, limits.structures - indexes)).items():
-            halves = _index(indexes) + copies * int(2 * WEIGHTS["copy"])
-            found = (lost, halves, indexes, shares)
-            best = min(best or found, found)
+        problem.on_progress(f"not all can be served: {_count_text(indexes, 'index', 'indexes')}")
+        most_copies = min(limits.copies, limits.structures - indexes)
+        for copies, (loss, shares) in _distribute_copies(searches, indexes, most_copies).items():
+            halves = _index_halves(indexes) + copies * int(2 * WEIGHTS["copy"])
+            division = (loss, halves, indexes, shares)
+            best = min(best or division, division)
     if best is None:
         raise InfeasibleError
     _, _, indexes, shares = best
-    return _joined([piece.solve_within(indexes, share) for piece, share in zip(pieces, shares, strict=True)])
+    return _merge([search.solve_within(indexes, share) for search, share in zip(searches, shares, strict=True)])
 
 
-def _shared(pieces: Sequence[ComponentSearch], indexes: int, most: int) -> dict[int, tuple[int, tuple[int, ...]]]:
-    """For each number of copies, the least that is not served and the copies of each component."""
-    found: dict[int, tuple[int, tuple[int, ...]]] = {0: (0, ())} if most >= 0 else {}
-    for piece in pieces:
-        further: dict[int, tuple[int, tuple[int, ...]]] = {}
-        for copies, (lost, shares) in found.items():
-            for share, left in piece.left(indexes, most - copies):
-                one = (lost + left, (*shares, share))
-                further[copies + share] = min(further.get(copies + share, one), one)
-        found = further
-    return found
+Division = tuple[int, tuple[int, ...]]
+"""The weight of what is not served, and the number of copies of each component."""
 
 
-def _joined(found: Sequence[Selection]) -> Selection:
-    indexes = max((chosen.indexes for chosen in found), default=0)
-    copies = sum(chosen.copies for chosen in found)
+def _distribute_copies(searches: Sequence[ComponentSearch], indexes: int, most_copies: int) -> dict[int, Division]:
+    """For each number of copies, the least that is not served and the copies of each component.
+
+    Dynamic programming over the components, as for a knapsack. If the first component loses a weight of 5 without
+    copies and 0 with one, and the second 3 and 0, the result is `{0: (8, (0, 0)), 1: (3, (1, 0)), 2: (0, (1, 1))}`.
+    """
+    divisions: dict[int, Division] = {0: (0, ())} if most_copies >= 0 else {}
+    for search in searches:
+        extended_divisions: dict[int, Division] = {}
+        for copies, (loss, shares) in divisions.items():
+            for share, own_loss in search.losses(indexes, most_copies - copies):
+                division = (loss + own_loss, (*shares, share))
+                extended_divisions[copies + share] = min(extended_divisions.get(copies + share, division), division)
+        divisions = extended_divisions
+    return divisions
+
+
+def _merge(selections: Sequence[Selection]) -> Selection:
+    """One selection of those of the components, which share the indexes."""
+    placements: list[Placement] = []
+    collections: list[CollectionPlace] = []
+    unserved_patterns: set[str] = set()
+    for selection in selections:
+        placements += selection.placed
+        collections += selection.collections
+        unserved_patterns.update(selection.unserved)
     return Selection(
-        tuple(sorted(one for chosen in found for one in chosen.placed)),
-        tuple(sorted(one for chosen in found for one in chosen.together)),
-        tuple(sorted({one for chosen in found for one in chosen.unserved})),
-        indexes,
-        copies,
-        sum(chosen.money for chosen in found),
-        all(chosen.ended for chosen in found),
-        candidates=sum(chosen.candidates for chosen in found),
-        reading=sum(chosen.reading for chosen in found),
-        queries_each=sum(chosen.queries_each for chosen in found),
-        halves=sum(chosen.halves for chosen in found),
+        tuple(sorted(placements)),
+        tuple(sorted(collections)),
+        tuple(sorted(unserved_patterns)),
+        indexes=max((selection.indexes for selection in selections), default=0),
+        copies=sum(selection.copies for selection in selections),
+        money=sum(selection.money for selection in selections),
+        is_complete=all(selection.is_complete for selection in selections),
+        candidates=sum(selection.candidates for selection in selections),
+        reading=sum(selection.reading for selection in selections),
+        queries_each=sum(selection.queries_each for selection in selections),
+        halves=sum(selection.halves for selection in selections),
     )

@@ -11,7 +11,7 @@ real bill (`local_search`).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 
 import msgspec
@@ -25,11 +25,11 @@ from prejoin.design.layout.projection import with_projections
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.design.solver.constraints import constraints_of
-from prejoin.design.solver.local_search import has_narrow_reads, improved, narrower, natural
+from prejoin.design.solver.local_search import has_narrow_reads, improve, narrower, natural
 from prejoin.design.solver.needs import read_needs
 from prejoin.design.solver.placement import Forbidden, Placement, Problem, Score, Selection
 from prejoin.design.solver.program.integer_program import InfeasibleError, OutOfTimeError, TimeLimit
-from prejoin.design.solver.repair import repaired, without_unread
+from prejoin.design.solver.repair import remove_unread_keys, repair
 from prejoin.design.solver.search import SearchCache, choose, problem_of
 from prejoin.workload.model import Read, Workload
 
@@ -59,7 +59,7 @@ class Solution(msgspec.Struct, frozen=True):
     @property
     def ended(self) -> bool:
         """Whether all combinations of the candidates were compared; if not, the search reached its limit."""
-        return self.chosen.ended
+        return self.chosen.is_complete
 
 
 def solve(
@@ -74,55 +74,104 @@ def solve(
     stays as it is, and new keys are added to it. `told` is called with the progress. With a `limit` the result is the
     best design found in that time; OutOfTimeError if there is none.
     """
-    asked, hopeless = read_needs(workload)
-    problem = problem_of(workload, asked, kept, told, limit)
-    cache = SearchCache()
-    tries = 0
-    unserved: set[str] = set(hopeless)
-    ended = True
+    questions, reasons = read_needs(workload)
+    problem = problem_of(workload, questions, kept, told, limit)
+    search = _DesignSearch(problem, unserved_reads=set(reasons))
     # A rough selection takes a fraction of the time, and most cuts are found by it.
-    rough = any(len(question.needs) > 1 for question in asked)
-    best: _Incumbent | None = None
-    found: list[tuple[str, Forbidden]] = []
-    while best is None or limit is None or not limit.struck:
-        try:
-            chosen = choose(problem, cache, rough)
-        except OutOfTimeError:
-            if best is None:
-                raise
-            break
-        except InfeasibleError:
-            if not problem.forbidden:
-                raise
-            # No other keys are left, so it is not because of its neighbours that a read is refused.
-            lost = {read for read, _ in found}
-            problem, tries, unserved, best = _without(problem, lost), 0, unserved | lost, None
-            continue
-        design = map_patterns(lay_out(problem, chosen), workload)
-        words = KeyWords(problem, chosen, design.separator)
-        found = list(_apart(problem, chosen, design, words))
-        best = _better(workload, best, _Incumbent(chosen, design, len({read for read, _ in found})))
-        apart = frozenset(there for _, there in found if not _stay(there))
-        refused = {(read, placed) for read, there in found if _stay(there) for placed in there} - problem.refused
-        tries += 1
-        if apart or refused:
-            if tries < MOST_TRIES:
-                problem = _with_cuts(problem, refused, words, apart)
+    selection = search.run(rough=any(len(question.needs) > 1 for question in questions))
+    return Solution(*_finish(search.problem, selection, search.cache, kept))
+
+
+class _DesignSearch:
+    """The loop of `solve`: a selection, its design, and cuts for what the planner refuses."""
+
+    def __init__(self, problem: Problem, unserved_reads: set[str]) -> None:
+        self.problem = problem
+        self.cache = SearchCache()
+        self._unserved = unserved_reads
+        """The reads that no key answers, and those that were given up."""
+        self._incumbent: _Incumbent | None = None
+        self._tries = 0
+
+    def run(self, rough: bool) -> Selection:
+        """The best selection: until the planner refuses nothing, or the time is over.
+
+        The loop is one piece, because each outcome of a step decides what the next one begins with.
+        """
+        limit = self.problem.limit
+        is_complete = True
+        separations: list[_Separation] = []
+        while self._incumbent is None or limit is None or not limit.struck:
+            try:
+                selection = choose(self.problem, self.cache, rough)
+            except OutOfTimeError:
+                if self._incumbent is None:
+                    raise
+                break
+            except InfeasibleError:
+                if not self.problem.key_cuts:
+                    raise
+                # No other keys are left, so it is not because of its neighbours that a read is refused.
+                self._give_up({separation.read for separation in separations})
                 continue
-            chosen = repaired(problem, chosen, design, cache)
-            design = map_patterns(lay_out(problem, chosen), workload)
-        elif rough:
-            rough = False
-            continue
-        lost = _refused(problem, design)
-        if lost:  # keys for a read that is not served in the end are wasted
-            problem, tries, unserved, best = _without(problem, lost), 0, unserved | lost, None
-            ended &= not found
-            continue
-        missing = tuple(sorted({*chosen.unserved, *unserved}))
-        chosen = replace(chosen, unserved=missing, ended=chosen.ended and ended and not found)
-        return Solution(*_finished(problem, chosen, cache, kept))
-    return Solution(*_finished(problem, _cut_short(problem, best, unserved, cache), cache, kept))
+            design = self._design_of(selection)
+            words = KeyWords(self.problem, selection, design.separator)
+            separations = list(_find_separations(self.problem, selection, design, words))
+            # If the time is over before there is nothing to cut off, this may be the best there is.
+            self._compare(selection, design, separations)
+            problem = _with_cuts(self.problem, separations, words)
+            self._tries += 1
+            if problem is not None:
+                if self._tries < MOST_TRIES:
+                    self.problem = problem
+                    continue
+                # Enough cuts: what is still refused gets indexes of its own.
+                selection = repair(self.problem, selection, design, self.cache)
+                design = self._design_of(selection)
+            elif rough:
+                rough = False
+                continue
+            refused_reads = _refused_reads(self.problem, design)
+            is_complete &= not separations
+            if refused_reads:
+                # Keys for a read that is not served in the end are wasted.
+                self._give_up(refused_reads)
+                continue
+            unserved_reads = tuple(sorted({*selection.unserved, *self._unserved}))
+            return replace(selection, unserved=unserved_reads, is_complete=selection.is_complete and is_complete)
+        return self._repaired_incumbent()
+
+    def _design_of(self, selection: Selection) -> Design:
+        return map_patterns(lay_out(self.problem, selection), self.problem.workload)
+
+    def _compare(self, selection: Selection, design: Design, separations: Sequence[_Separation]) -> None:
+        refused_reads = {separation.read for separation in separations}
+        other = _Incumbent(selection, design, len(refused_reads))
+        self._incumbent = _better_of(self.problem.workload, self._incumbent, other)
+
+    def _give_up(self, reads: set[str]) -> None:
+        """Begin again without some reads, and without the cuts that they may have caused."""
+        questions = tuple(question for question in self.problem.reads if question.read.id not in reads)
+        self.problem = replace(self.problem, reads=questions, key_cuts=(), place_cuts=(), refused_keys=frozenset())
+        self._unserved |= reads
+        self._incumbent = None
+        self._tries = 0
+
+    def _repaired_incumbent(self) -> Selection:
+        """The best selection when the time is over, repaired."""
+        assert self._incumbent is not None
+        selection = repair(self.problem, self._incumbent.selection, self._incumbent.design, self.cache)
+        design = self._design_of(selection)
+        while (pruned_selection := remove_unread_keys(self.problem, selection, design)) != selection:
+            # Without a key that nothing read, reads may take another index.
+            selection, design = pruned_selection, self._design_of(pruned_selection)
+        served_patterns = {operation.pattern for operation in design.operations if operation.served}
+        unserved_patterns = {
+            *selection.unserved,
+            *self._unserved,
+            *_refused_reads(self.problem, design),
+        } - served_patterns
+        return replace(selection, unserved=tuple(sorted(unserved_patterns)), is_complete=False)
 
 
 def excess_complexity(workload: Workload, solution: Solution) -> Decimal:
@@ -132,111 +181,115 @@ def excess_complexity(workload: Workload, solution: Solution) -> Decimal:
     """
     aside = constraints_of(workload).aside
     design = solution.design
-    compared = replace(design, operations=tuple(o for o in design.operations if o.pattern not in aside), stores=())
-    return complexity(workload, compared) - solution.chosen.least
-
-
-def _without(problem: Problem, lost: set[str]) -> Problem:
-    """The problem without some reads, and without the cuts that they may have caused."""
-    rest = tuple(question for question in problem.reads if question.read.id not in lost)
-    return replace(problem, reads=rest, forbidden=(), rivals=(), refused=frozenset())
+    operations = tuple(operation for operation in design.operations if operation.pattern not in aside)
+    comparable = replace(design, operations=operations, stores=())
+    return complexity(workload, comparable) - solution.chosen.least
 
 
 class _Incumbent(msgspec.Struct, frozen=True):
     """A selection and its design, and the number of reads that the planner refuses although they counted as served."""
 
-    chosen: Selection
+    selection: Selection
     design: Design
-    refused: int
+    refusals: int
 
 
-def _better(workload: Workload, one: _Incumbent | None, other: _Incumbent) -> _Incumbent:
+def _better_of(workload: Workload, incumbent: _Incumbent | None, other: _Incumbent) -> _Incumbent:
     """The better selection after a repair, which takes an index for each read. The higher bound holds for both."""
 
-    def measure(of: _Incumbent) -> tuple[int, int]:
-        return weight_of(workload, of.chosen.unserved), of.chosen.total_halves + int(2 * WEIGHTS["index"]) * of.refused
+    def measure(candidate: _Incumbent) -> tuple[int, int]:
+        selection = candidate.selection
+        repairs = int(2 * WEIGHTS["index"]) * candidate.refusals
+        return weight_of(workload, selection.unserved), selection.total_halves + repairs
 
-    if one is None:
+    if incumbent is None:
         return other
-    better = one if measure(one) <= measure(other) else other
-    least = max(one.chosen.least, other.chosen.least)
-    return replace(better, chosen=replace(better.chosen, least=least))
+    better = incumbent if measure(incumbent) <= measure(other) else other
+    highest_bound = max(incumbent.selection.least, other.selection.least)
+    return replace(better, selection=replace(better.selection, least=highest_bound))
 
 
-def _with_cuts(
-    problem: Problem, refused: set[tuple[str, Placement]], words: KeyWords, apart: Iterable[Forbidden]
-) -> Problem:
-    """The problem without the selection that the planner refuses."""
-    if refused:
-        return replace(problem, refused=problem.refused | refused)
-    if words.apart:
-        return replace(problem, rivals=tuple(dict.fromkeys((*problem.rivals, *words.apart))))
-    return replace(problem, forbidden=(*problem.forbidden, *sorted(apart, key=sorted)))
+class _Separation(msgspec.Struct, frozen=True):
+    """A read that is refused although it counted as served, and the keys of one partition that may cause it."""
+
+    read: str
+    keys: Forbidden
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether all of these keys are fixed: no other selection would separate them."""
+        return all(placement.candidate.fixed for placement in self.keys)
 
 
-def _cut_short(problem: Problem, best: _Incumbent, unserved: set[str], cache: SearchCache) -> Selection:
-    """The best selection when the time is over, repaired."""
-    chosen = repaired(problem, best.chosen, best.design, cache)
-    design = map_patterns(lay_out(problem, chosen), problem.workload)
-    while (rest := without_unread(problem, chosen, design)) != chosen:
-        # Without a key that nothing read, reads may take another index.
-        chosen, design = rest, map_patterns(lay_out(problem, rest), problem.workload)
-    served = {operation.pattern for operation in design.operations if operation.served}
-    missing = {*chosen.unserved, *unserved, *_refused(problem, design)} - served
-    return replace(chosen, unserved=tuple(sorted(missing)), ended=False)
+def _with_cuts(problem: Problem, separations: Sequence[_Separation], words: KeyWords) -> Problem | None:
+    """The problem without the selection that the planner refuses; None if there is nothing new to cut off."""
+    key_cuts: set[Forbidden] = set()
+    refused_keys: set[tuple[str, Placement]] = set()
+    for separation in separations:
+        if separation.is_fixed:
+            refused_keys |= {(separation.read, placement) for placement in separation.keys}
+        else:
+            key_cuts.add(separation.keys)
+    refused_keys -= problem.refused_keys
+    if refused_keys:
+        return replace(problem, refused_keys=problem.refused_keys | refused_keys)
+    if not key_cuts:
+        return None
+    # A cut of places excludes more selections than one of keys, so it comes first.
+    if words.place_cuts:
+        return replace(problem, place_cuts=tuple(dict.fromkeys((*problem.place_cuts, *words.place_cuts))))
+    return replace(problem, key_cuts=(*problem.key_cuts, *sorted(key_cuts, key=sorted)))
 
 
-def _finished(problem: Problem, chosen: Selection, cache: SearchCache, kept: Design | None) -> tuple[Design, Selection]:
+def _find_separations(problem: Problem, selection: Selection, design: Design, words: KeyWords) -> Iterator[_Separation]:
+    """Each read that is refused although it counted as served, with the keys of each partition that may cause it."""
+    expected_reads = {question.read.id for question in problem.reads} - set(selection.unserved)
+    for operation in design.operations:
+        read = problem.workload.pattern(operation.pattern)
+        if operation.requests or not isinstance(read, Read) or operation.pattern not in expected_reads:
+            continue
+        slots = {place.slot for place in selection.collections if place.read == operation.pattern}
+        for (slot, _), placements in words.rooms.items():
+            has_all_types = {placement.entity for placement in placements}.issuperset(read.entities)
+            if len(placements) > 1 and has_all_types and (slot in slots or not slots):
+                yield _Separation(operation.pattern, frozenset(placements))
+
+
+def _refused_reads(problem: Problem, design: Design) -> set[str]:
+    """Reads that the search counted as served and the planner refuses."""
+    return {question.read.id for question in problem.reads} & design.unserved
+
+
+def _finish(
+    problem: Problem, selection: Selection, cache: SearchCache, approved_design: Design | None
+) -> tuple[Design, Selection]:
     """The design with the form of index keys and the projections that make it best, improved by its real bill."""
     workload = problem.workload
 
-    def projected(mapped: Design) -> Design:
-        return with_projections(mapped, workload, kept)
+    def project(design: Design) -> Design:
+        return with_projections(design, workload, approved_design)
 
+    # The steps ask for the same selections again and again.
     @functools.cache
-    def texts(selection: Selection) -> Design:
+    def with_texts(selection: Selection) -> Design:
         return map_patterns(lay_out(problem, selection), workload)
 
     @functools.cache
-    def with_texts(selection: Selection) -> Design:
-        return projected(texts(selection))
+    def with_projected_texts(selection: Selection) -> Design:
+        return project(with_texts(selection))
 
-    def finished(selection: Selection) -> Design:
-        return projected(with_index_keys(texts(selection), workload, problem.fixed.design, projected))
+    def finish(selection: Selection) -> Design:
+        return project(with_index_keys(with_texts(selection), workload, problem.fixed.design, project))
 
-    def best(selection: Selection) -> tuple[Selection, Design]:
-        narrow, _ = improved(problem, selection, narrower, cache, with_texts)
-        return improved(problem, narrow, natural, cache, finished)
+    def improve_all(selection: Selection) -> tuple[Selection, Design]:
+        narrow, _ = improve(problem, selection, narrower, cache, with_projected_texts)
+        return improve(problem, narrow, natural, cache, finish)
 
     # What indexes hold may make another number of them cheaper.
-    others = chosen.equals if has_narrow_reads(problem) else ()
-    unserved, ended, least = chosen.unserved, chosen.ended, chosen.least
-    found = [best(replace(one, equals=())) for one in (chosen, *others)]
-    chosen, design = min(found, key=lambda one: objective(workload, one[1])) if others else found[0]
-    return design, replace(chosen, unserved=unserved, ended=ended, least=least)
-
-
-def _refused(problem: Problem, design: Design) -> set[str]:
-    """Reads that the search counted as served and the planner refuses."""
-    asked = {question.read.id for question in problem.reads}
-    return {operation.pattern for operation in design.operations if not operation.served} & asked
-
-
-def _stay(there: Forbidden) -> bool:
-    """Whether all of these keys are fixed: no other selection would separate them."""
-    return all(placed.candidate.fixed for placed in there)
-
-
-def _apart(problem: Problem, chosen: Selection, design: Design, words: KeyWords) -> Iterator[tuple[str, Forbidden]]:
-    """Each read that is refused although it counted as served, with the keys of one partition that cause it."""
-    rooms = words.rooms
-    meant = {question.read.id for question in problem.reads} - set(chosen.unserved)
-    for operation in design.operations:
-        read = problem.workload.pattern(operation.pattern)
-        if operation.requests or not isinstance(read, Read) or operation.pattern not in meant:
-            continue
-        ways = [way for way in chosen.together if way.read == operation.pattern]
-        for (slot, _), there in rooms.items():
-            others = set(read.entities) - {placed.entity for placed in there}
-            if len(there) > 1 and not others and (slot in {way.slot for way in ways} or not ways):
-                yield operation.pattern, frozenset(there)
+    other_selections = selection.equals if has_narrow_reads(problem) else ()
+    results = [improve_all(replace(equal, equals=())) for equal in (selection, *other_selections)]
+    best, design = results[0]
+    if other_selections:
+        best, design = min(results, key=lambda result: objective(workload, result[1]))
+    best = replace(best, unserved=selection.unserved, is_complete=selection.is_complete, least=selection.least)
+    return design, best

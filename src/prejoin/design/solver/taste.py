@@ -17,8 +17,9 @@ from prejoin.design.solver.candidates import Candidate, identifies, unique_keys
 from prejoin.design.solver.placement import BASE, OWN, Placement
 from prejoin.protocol.limits import PAGE_SIZE
 from prejoin.types import Kind
-from prejoin.workload.lookup import bindings, equalities, foreign_key, root
+from prejoin.workload.lookup import foreign_key, root
 from prejoin.workload.model import Attribute, Entity, Read, RelationshipKind, Workload
+from prejoin.workload.program.resolved_read import resolve_read
 from prejoin.workload.tenants import common_tenant
 
 Roots = frozenset[tuple[str, str]]
@@ -36,44 +37,66 @@ class Taste:
         self._asked = cache(self._asked_of)
         self._foreign = cache(self._foreign_of)
 
-    def __call__(self, place: Placement) -> int:
-        candidate = place.candidate
-        entity = self._workload.entity(place.entity)
+    def __call__(self, placement: Placement) -> int:
+        candidate = placement.candidate
+        entity = self._workload.entity(placement.entity)
         assert entity is not None
-        roots = self._roots(entity, candidate.pk)
-        # The longest id within the partition: items that share only a part of an id share a partition.
-        known = max((len(ids) for ids in self._ids if ids <= roots), default=0)
-        if not known and _is_series(entity, candidate):
-            known = 1
-        elsewhere = rarely = False
-        large = 0
-        base = (place.item, place.slot) == (OWN, BASE)
-        if base and entity.id:
-            parents = self._parents[entity.name]
-            known = max([known, *(len(one) for one in parents if one <= roots)])
-            unique = [group for group in unique_keys(self._workload, entity) if group == set(candidate.attributes)]
-            known = max([known, *(len(group) for group in unique if group <= set(candidate.pk))])
-            alone = any(group <= set(candidate.pk) for group in ({a.name for a in entity.id}, *unique))
-            elsewhere = roots not in parents if parents else alone and _has_series(entity)
+        if (placement.item, placement.slot) == (OWN, BASE):
+            return self._of_base(entity, candidate)
+        id_size = self._id_size(entity, candidate)
+        wanted_size = max(id_size, self._telling(entity, candidate.pk), 1)
+        penalty = self._page_penalty(entity, candidate) + 20 * (bool(candidate.pk) and not id_size)
+        return self._shape(entity, candidate, wanted_size) + penalty
+
+    def _of_base(self, entity: Entity, candidate: Candidate) -> int:
+        """The preference for a key of the own item in the table."""
+        id_size = self._id_size(entity, candidate)
+        if not entity.id:
+            penalty = self._page_penalty(entity, candidate)
+        else:
+            roots, parents = self._roots(entity, candidate.pk), self._parents[entity.name]
+            key_groups = [g for g in unique_keys(self._workload, entity) if g == set(candidate.attributes)]
+            whole_groups = [group for group in key_groups if group <= set(candidate.pk)]
+            parent_sizes = [len(parent) for parent in parents if parent <= roots]
+            id_size = max([id_size, *parent_sizes, *map(len, whole_groups)])
+            is_single_item = bool(whole_groups) or {a.name for a in entity.id} <= set(candidate.pk)
+            penalty = self._collection_penalty(entity, candidate, is_single_item)
+        # Rather an index than the table by something that is no id.
+        penalty += 30 * (bool(candidate.pk) and not id_size)
+        return self._shape(entity, candidate, max(id_size, 1)) + penalty
+
+    def _collection_penalty(self, entity: Entity, candidate: Candidate, is_single_item: bool) -> int:
+        """Whether an item is with its parent's items, and how well such a partition is used."""
+        roots, parents = self._roots(entity, candidate.pk), self._parents[entity.name]
+        is_elsewhere = roots not in parents if parents else is_single_item and _has_series(entity)
+        if is_single_item:
             # An item that is read by itself is not read with its parent's: GetItem rather than a Query of an index.
-            elsewhere = elsewhere and not (alone and len(parents) > 1 and self._is_read_alone(entity))
-            large = 20 * (not alone and self._pages(entity.name, candidate.pk) > 1)
-            rarely = not alone and self._is_asked_less(entity, candidate.pk)
-        elif candidate.pk:
-            # A partition of many pages is better split by what every read of it gives.
-            large = min(20, int(5 * log10(max(1.0, self._pages(entity.name, candidate.pk)))))
-        everything = not candidate.pk and not entity.singleton
+            is_read_alone = len(parents) > 1 and self._is_read_alone(entity)
+            return 6 * (is_elsewhere and not is_read_alone)
+        has_pages = self._pages(entity.name, candidate.pk) > 1
+        return 6 * is_elsewhere + 20 * has_pages + 2 * self._is_asked_less(entity, candidate.pk)
+
+    def _page_penalty(self, entity: Entity, candidate: Candidate) -> int:
+        """A partition of many pages is better split by what every read of it gives."""
+        if not candidate.pk:
+            return 0
+        return min(20, int(5 * log10(max(1.0, self._pages(entity.name, candidate.pk)))))
+
+    def _id_size(self, entity: Entity, candidate: Candidate) -> int:
+        """The length of the longest id within a partition: items that share only a part of an id share a partition."""
+        roots = self._roots(entity, candidate.pk)
+        size = max((len(ids) for ids in self._ids if ids <= roots), default=0)
+        return size or int(_is_series(entity, candidate))
+
+    def _shape(self, entity: Entity, candidate: Candidate, wanted_size: int) -> int:
+        """The preference for short keys, partitions of a certain number of attributes, and the document's order."""
+        holds_everything = not candidate.pk and not entity.singleton
         return (
             1
             + 4 * len(candidate.sk)
-            + 6 * abs(len(candidate.pk) - max(known, 1 if base else self._telling(entity, candidate.pk), 1))
-            + 6 * elsewhere
-            + 2 * rarely
-            + large
+            + 6 * abs(len(candidate.pk) - wanted_size)
             + _disorder(entity, candidate)
-            # Rather an index than the table by something that is no id.
-            + (30 if base else 20) * (bool(candidate.pk) and not known)
-            + (12 if candidate.sparse else 40) * everything
+            + (12 if candidate.sparse else 40) * holds_everything
         )
 
     def _telling(self, entity: Entity, pk: tuple[str, ...]) -> int:
@@ -97,56 +120,59 @@ class Taste:
 
         Without any, it is the parent that its generated id belongs to, if no read gives the whole id.
         """
-        found = []
-        for one in (r for e in self._workload.entities for r in e.relationships if r.right == entity.name):
-            parent = self._workload.entity(one.left)
-            match one.kind:
+        partitions = self._partitions_by_relationships(entity)
+        ids = {a.name for a in entity.id}
+        has_whole_id = any(ids <= names for _, names in self._reads_with_names(entity.name))
+        if partitions or has_whole_id or not any(a.generated for a in entity.id):
+            return partitions
+        tenant = common_tenant(self._workload, entity.name)
+        parent_ids = [a.name for a in entity.id if a.references and a.name not in tenant]
+        return [self._roots(entity, [*tenant, *parent_ids])] if parent_ids else []
+
+    def _partitions_by_relationships(self, entity: Entity) -> list[Roots]:
+        relationships = [r for owner in self._workload.entities for r in owner.relationships if r.right == entity.name]
+        partitions: list[Roots] = []
+        for relationship in relationships:
+            parent = self._workload.entity(relationship.left)
+            match relationship.kind:
                 case RelationshipKind.ONE_TO_MANY:
                     if parent and parent is not entity:
-                        via = [name for name in one.via if entity.attribute(name)]
+                        via = [name for name in relationship.via if entity.attribute(name)]
                         parent_id = [a.name for a in parent.id]
-                        found.append(self._roots(entity, via) if via else self._roots(parent, parent_id))
+                        partitions.append(self._roots(entity, via) if via else self._roots(parent, parent_id))
                 case RelationshipKind.ONE_TO_ONE | RelationshipKind.MANY_TO_MANY | RelationshipKind.HIERARCHY:
                     pass
                 case _:
-                    assert_never(one.kind)
-        ids = {a.name for a in entity.id}
-        if found or not any(a.generated for a in entity.id) or any(ids <= one for _, one in self._given(entity.name)):
-            return found
-        tenant = common_tenant(self._workload, entity.name)
-        held = [a.name for a in entity.id if a.references and a.name not in tenant]
-        return [self._roots(entity, [*tenant, *held])] if held else []
+                    assert_never(relationship.kind)
+        return partitions
 
     def _is_read_alone(self, entity: Entity) -> bool:
         """Whether a read gives the id of one item, and nothing else."""
         ids = {a.name for a in entity.id}
-        return any(names == ids for read, names in self._given(entity.name) if len(read.entities) == 1)
+        return any(names == ids for read, names in self._reads_with_names(entity.name) if len(read.entities) == 1)
 
     def _is_asked_less(self, entity: Entity, pk: tuple[str, ...]) -> bool:
         """Whether another parent's items are read more often than those of a partition."""
-        here = self._roots(entity, pk)
+        own_roots = self._roots(entity, pk)
         mine = self._asked(entity.name, frozenset(pk))
-        others = [key for key in self._foreign(entity.name) if self._roots(entity, key) != here]
-        return any(self._asked(entity.name, key) > mine for key in others)
+        other_keys = [key for key in self._foreign(entity.name) if self._roots(entity, key) != own_roots]
+        return any(self._asked(entity.name, key) > mine for key in other_keys)
 
     def _foreign_of(self, name: str) -> list[frozenset[str]]:
         """The attributes of an entity that hold the id of another one, for each of them."""
         entity = self._workload.entity(name)
         assert entity is not None
-        others = [e for e in self._workload.entities if e is not entity]
-        return [key for other in others if (key := foreign_key(self._workload, entity, other))]
+        other_entities = [e for e in self._workload.entities if e is not entity]
+        return [key for other in other_entities if (key := foreign_key(self._workload, entity, other))]
 
     def _asked_of(self, name: str, pk: frozenset[str]) -> float:
         """The calls a second of the reads of an entity that give a partition, and nothing more."""
-        return sum(per_second(read.rate) for read, names in self._given(name) if names == pk)
+        return sum(per_second(read.rate) for read, names in self._reads_with_names(name) if names == pk)
 
-    def _given(self, name: str) -> list[tuple[Read, set[str | None]]]:
+    def _reads_with_names(self, name: str) -> list[tuple[Read, frozenset[str]]]:
         """The reads of an entity with the attributes of it that they give."""
-        return [
-            (read, {bindings(self._workload, read.entities, one).get(name) for one in equalities(read)})
-            for read in self._workload.reads
-            if name in read.entities
-        ]
+        reads = [read for read in self._workload.reads if name in read.entities]
+        return [(read, resolve_read(self._workload, read).given(name)) for read in reads]
 
     def _pages_of(self, name: str, pk: tuple[str, ...]) -> float:
         """The number of pages with the items of an entity in one partition."""
@@ -162,10 +188,10 @@ def _disorder(entity: Entity, candidate: Candidate) -> int:
     places = {a.name: at for at, a in enumerate(entity.attributes)}
     order = [places[name] for name in candidate.attributes if name in places]
     size = len(candidate.pk)
-    ids = [places[a.name] for one in candidate.sk if (a := entity.attribute(one.attribute)) and a.id]
+    ids = [places[a.name] for key in candidate.sk if (a := entity.attribute(key.attribute)) and a.id]
     if ids != sorted(ids):
         return 3
-    return min(2, sum(one > other for at, one in enumerate(order) for other in order[max(at + 1, size) :]))
+    return min(2, sum(place > other for at, place in enumerate(order) for other in order[max(at + 1, size) :]))
 
 
 def _is_series(entity: Entity, candidate: Candidate) -> bool:

@@ -56,14 +56,15 @@ def violations(design: Design, workload: Workload) -> Iterator[Violation]:
     """
     indexes = [slot.name for slot in design.indexes if not slot.local]
     copies = [_name(item) for item in design.copies]
-    counted = {"GSIs": indexes, "copies": copies, "structures": [*indexes, *copies]}
+    names_by_structure = {"GSIs": indexes, "copies": copies, "structures": [*indexes, *copies]}
     facets = tuple(usable_facets(design, workload))
+    # One match, because it is exhaustive: a new kind of decision has to say here what violates it.
     for decision in workload.decisions:
         match decision.pin:
-            case AtMost() as pin if pin.what in counted:
-                if len(counted[pin.what]) > pin.count:
-                    yield Violation(pin, tuple(counted[pin.what]), counted[pin.what][-1])
-            case Without() as pin if pin.what in counted:
+            case AtMost() as pin if pin.what in names_by_structure:
+                if len(names_by_structure[pin.what]) > pin.count:
+                    yield Violation(pin, tuple(names_by_structure[pin.what]), names_by_structure[pin.what][-1])
+            case Without() as pin if pin.what in names_by_structure:
                 own = [item for item in design.items if item.entity == pin.entity]
                 if pin.what != "copies":
                     yield from (
@@ -77,9 +78,9 @@ def violations(design: Design, workload: Workload) -> Iterator[Violation]:
             case AtMost() | Without() | Spread() as pin:
                 yield from _cut(pin, facets)
             case Naming() as pin:
-                found = _named(design, pin.what)
-                if found not in ("", pin.name):
-                    yield Violation(pin, (found,), found)
+                given_name = _name_in_design(design, pin.what)
+                if given_name not in ("", pin.name):
+                    yield Violation(pin, (given_name,), given_name)
             case FixedKey() as pin:
                 item = design.item(pin.entity)
                 facet = item.facet(pin.index or TABLE) if item else None
@@ -103,10 +104,10 @@ def violations(design: Design, workload: Workload) -> Iterator[Violation]:
                 assert_never(decision.pin)
 
 
-def _named(design: Design, what: str) -> str:
+def _name_in_design(design: Design, label: str) -> str:
     """The name that a design gives to something; empty if it gives none."""
     base = design.slot(TABLE)
-    match what:
+    match label:
         case "partition key":
             return design.partition_key
         case "sort key":
@@ -136,14 +137,17 @@ def ignored_decisions(design: Design, workload: Workload) -> Iterator[IgnoredDec
     ['it has one item']
     """
     facets = tuple(usable_facets(design, workload))
+    # One match, because it is exhaustive: a new kind of decision has to say here what ignores it.
     for decision in workload.decisions:
         match decision.pin:
             case Spread() as pin:
                 own = [facet for facet in facets if facet.entity == pin.entity]
                 cuts = {(f.encoding.shards, f.encoding.bucket) for facet in own for f in facet.pk.fields}
-                held = any((shards == pin.shards if pin.shards else bucket == pin.bucket) for shards, bucket in cuts)
+                is_followed = any(
+                    (shards == pin.shards if pin.shards else bucket == pin.bucket) for shards, bucket in cuts
+                )
                 entity = workload.entity(pin.entity)
-                if entity and not held and pin.shards != 1:
+                if entity and not is_followed and pin.shards != 1:
                     yield IgnoredDecision(pin, *_uncut(pin, entity, workload, own))
             case CounterShards() as pin if pin.shards > 1 and (entity := workload.entity(pin.entity)):
                 counter, attribute = design.counter(pin.entity), entity.attribute(pin.attribute)
@@ -155,9 +159,9 @@ def ignored_decisions(design: Design, workload: Workload) -> Iterator[IgnoredDec
                     why = f"the design has it {'in parts' if pin.store else 'in a store, where contents may be'}"
                     yield IgnoredDecision(pin, why, "change the design, or leave the decision out")
             case FixedKey() as pin if (item := design.item(pin.entity)) and item.facet(pin.index or TABLE) is None:
-                where = pin.index or "the table"
+                place = pin.index or "the table"
                 yield IgnoredDecision(
-                    pin, f"{pin.entity} has no key in {where}", "give it that key, or leave the decision out"
+                    pin, f"{pin.entity} has no key in {place}", "give it that key, or leave the decision out"
                 )
             case Under() as pin if not _lies_under(pin, workload, facets):
                 why = f"the partition of {pin.entity} is not made of the id of {pin.parent}, nor that of {pin.parent}"
@@ -187,9 +191,9 @@ def _uncut(pin: Spread, entity: Entity, workload: Workload, facets: Sequence[key
     if entity.singleton or not entity.id:
         return "it has one item" if entity.singleton else "nothing identifies its items", leave
     if pin.shards:
-        made = list(dict.fromkeys(name for facet in facets for name in facet.pk.attributes))
+        key_names = list(dict.fromkeys(name for facet in facets for name in facet.pk.attributes))
         return (
-            f"each of its partitions is of one {' or '.join(made)}, and none gets more writes than it takes",
+            f"each of its partitions is of one {' or '.join(key_names)}, and none gets more writes than it takes",
             f"{leave}; a partition that many items share, such as one for each status, would be cut",
         )
     reads = [read for read in workload.reads if pin.entity in read.entities]
@@ -246,8 +250,8 @@ def _is_other(pin: AtMost | Without | Spread, shards: int, bucket: str) -> bool:
             assert_never(pin)
 
 
-def _name(one: Item | keys.Facet) -> str:
-    return f"{one.entity}/{one.copy}" if one.copy else one.entity
+def _name(item: Item | keys.Facet) -> str:
+    return f"{item.entity}/{item.copy}" if item.copy else item.entity
 
 
 def has_contradiction(workload: Workload) -> bool:
@@ -258,17 +262,17 @@ def has_contradiction(workload: Workload) -> bool:
     True
     """
     pins = [decision.pin for decision in workload.decisions]
-    most = min((pin.count for pin in pins if isinstance(pin, AtMost) and pin.what == "shards"), default=None)
+    most_shards = min((pin.count for pin in pins if isinstance(pin, AtMost) and pin.what == "shards"), default=None)
     for pin in pins:
         if isinstance(pin, CounterShards):
             if pin.shards > 1 and Without("shards", pin.entity) in pins:
                 return True
-            if most is not None and pin.shards > max(most, 1):
+            if most_shards is not None and pin.shards > max(most_shards, 1):
                 return True
         if isinstance(pin, Spread):
             cut = "shards" if pin.shards else "buckets"
             if Without(cut, pin.entity) in pins or (cut == "buckets" and AtMost(cut, 0) in pins):
                 return True
-            if most is not None and pin.shards > max(most, 1):
+            if most_shards is not None and pin.shards > max(most_shards, 1):
                 return True
     return False

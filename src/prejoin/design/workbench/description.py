@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from prejoin.constructs.registry import added_constructs, lines_of
 from prejoin.design.document.cells import (
     read_code,
     read_list,
@@ -24,8 +25,7 @@ from prejoin.design.document.cells import (
     write_templates,
     write_when,
 )
-from prejoin.design.mapping.facets import counter_templates, history_key
-from prejoin.design.model import TABLE, Design, Facet, Item, ItemName, Slot
+from prejoin.design.model import TABLE, Design, Facet, Item, ItemName, Request, Slot
 from prejoin.diagnostics import Severity
 from prejoin.workload.document.read_document import read_document
 from prejoin.workload.document.write_document import write_document
@@ -47,7 +47,7 @@ P = TypeVar("P", Read, Write)
 
 
 @dataclass(slots=True)
-class Described:
+class Description:
     """The contents of a description. `separator` is empty if it has no keys."""
 
     overview: str = ""
@@ -72,34 +72,42 @@ def write_description(workload: Workload, design: Design) -> str:
     raw = ", values as they stand" if design.raw_keys else ""
     head = f"separator {write_code(design.separator)}, type attribute {write_code(design.type_attribute)}{raw}"
     blocks = {
-        ENTITIES: [_entity(e) for e in workload.entities if e.attributes],
-        f"Keys ({head}):": [_key(design, item, facet) for item in design.items for facet in item.facets],
-        LEFT_OUT: [*left_out(design), *_kept(workload, design)],
+        ENTITIES: [_entity_line(entity) for entity in workload.entities if entity.attributes],
+        f"Keys ({head}):": [_key_line(item, facet) for item in design.items for facet in item.facets],
+        LEFT_OUT: [*left_out(design), *_added_item_lines(workload, design)],
     }
-    told = [f"{title}\n" + "\n".join(f"- {line}" for line in lines) for title, lines in blocks.items() if lines]
-    return "\n\n".join(part for part in (workload.overview.strip(), *told, _patterns(workload, design)) if part)
+    parts = [workload.overview.strip()]
+    for title, lines in blocks.items():
+        if lines:
+            parts.append(f"{title}\n" + "\n".join(f"- {line}" for line in lines))
+    parts.append(_pattern_tables(workload, design))
+    return "\n\n".join(part for part in parts if part)
 
 
 def left_out(design: Design) -> Iterator[str]:
     """The parts of a design that a model cannot hold, one sentence each."""
     for slot in design.indexes:
         if not in_form(slot):
-            what = "a local index" if slot.local else "an index whose key has several attributes"
-            yield f"{write_code(slot.name)} is {what}, and the form knows none"
+            kind = "a local index" if slot.local else "an index whose key has several attributes"
+            yield f"{write_code(slot.name)} is {kind}, and the form knows none"
     if design.ttl_attribute:
         yield f"{write_code(design.ttl_attribute)} is when an item ends (TTL)"
 
 
-def _kept(workload: Workload, design: Design) -> Iterator[str]:
-    """The sharded counters and the histories, whose items have keys of their own."""
-    for entity in filter(lambda one: design.item(one.name), workload.entities):
+def _added_item_lines(workload: Workload, design: Design) -> Iterator[str]:
+    """The sharded counters and the items of constructs, which have keys of their own."""
+    for entity in workload.entities:
+        if design.item(entity.name) is None:
+            continue
+        entity_code = write_code(entity.name)
         if counter := design.counter(entity.name):
-            pk, sk = (template.text for template in counter_templates(design, entity))
-            what = f"{write_list(counter.attributes)} of {write_code(entity.name)}"
-            yield f"{what} is the sum of {counter.shards} items, {write_templates((pk, sk))}"
-        if entity.history:
-            key = write_templates(history_key(design, entity))
-            yield f"earlier versions of {write_code(entity.name)} are items, {key}"
+            constructs = added_constructs(entity, design)
+            construct = next(construct for construct in constructs if construct.item_name == counter.item_name)
+            key = write_templates([template.text for template in construct.templates(design)])
+            yield f"{write_list(counter.attributes)} of {entity_code} is the sum of {counter.shards} items, {key}"
+        for line in lines_of(entity):
+            for item in line.items(design):
+                yield f"{item.plural} of {entity_code} are items, {write_templates((item.pk, item.sk))}"
 
 
 def in_form(slot: Slot) -> bool:
@@ -107,88 +115,104 @@ def in_form(slot: Slot) -> bool:
     return not slot.local and len(slot.pk) == 1 and len(slot.sk) <= 1
 
 
-def _entity(entity: Entity) -> str:
-    return f"{write_name(entity.name)}: {', '.join(write_attribute(replace(a, text='')) for a in entity.attributes)}"
+def _entity_line(entity: Entity) -> str:
+    # All attributes are in one line, so their descriptions are left out.
+    attributes = [write_attribute(replace(attribute, text="")) for attribute in entity.attributes]
+    return f"{write_name(entity.name)}: {', '.join(attributes)}"
 
 
-def _key(design: Design, item: Item, facet: Facet) -> str:
-    name = item.name
+def _key_line(item: Item, facet: Facet) -> str:
     when = f" when {write_when(facet.when)}" if facet.when else ""
-    held = f" holding {write_list(item.attributes)}" if item.attributes and facet is item.facets[0] else ""
-    return f"{write_code(name)} in {write_code(facet.slot)}: {write_templates((*facet.pk, *facet.sk))}{when}{held}"
+    holding = f" holding {write_list(item.attributes)}" if item.attributes and facet is item.facets[0] else ""
+    templates = write_templates((*facet.pk, *facet.sk))
+    return f"{write_code(item.name)} in {write_code(facet.slot)}: {templates}{when}{holding}"
 
 
-def _patterns(workload: Workload, design: Design) -> str:
+def _pattern_tables(workload: Workload, design: Design) -> str:
     """The tables of the document, with the operation of each pattern."""
-    mine = Workload(
+    pattern_workload = Workload(
         "-",
         reads=tuple(_with_operation(read, design) for read in workload.reads),
         writes=tuple(_with_operation(write, design) for write in workload.writes),
         deletes=tuple(_with_operation(delete, design) for delete in workload.deletes),
     )
-    text = write_document(mine) if mine.patterns else ""
+    text = write_document(pattern_workload) if pattern_workload.patterns else ""
     return text[text.index(PATTERNS) :].strip() if text else ""
 
 
 def _with_operation(pattern: P, design: Design) -> P:
     operation = design.operation(pattern.id)
-    does = "; ".join(
-        " ".join(filter(None, (r.call.value, f"on {write_code(r.slot)}" if r.pk else "", r.pk and write_code(r.pk),
-                               r.sk and write_code(r.sk))))
-        for r in (operation.requests if operation else ())
-    )  # fmt: skip
-    return replace(pattern, verbatim={**pattern.verbatim, OPERATION: does} if does else pattern.verbatim)
+    text = "; ".join(map(_request_text, operation.requests)) if operation else ""
+    return replace(pattern, verbatim={**pattern.verbatim, OPERATION: text} if text else pattern.verbatim)
+
+
+def _request_text(request: Request) -> str:
+    words = [request.call.value]
+    if request.pk:
+        words += [f"on {write_code(request.slot)}", write_code(request.pk)]
+    if request.sk:
+        words.append(write_code(str(request.sk)))
+    return " ".join(words)
 
 
 # --- Read -----------------------------------------------------------------------------------------------------------
 
 
-def read_description(text: str) -> Described:
+def read_description(text: str) -> Description:
     """Read a description. Without any of the headings all of it is the overview.
 
-    >>> told = read_description("A shop.\\n\\nEntities:\\n- User: userId (uuid, id)")
-    >>> told.overview, [str(a.type) for a in told.entities["User"].attributes]
+    >>> description = read_description("A shop.\\n\\nEntities:\\n- User: userId (uuid, id)")
+    >>> description.overview, [str(attribute.type) for attribute in description.entities["User"].attributes]
     ('A shop.', ['uuid'])
     """
-    found = Described()
+    description = Description()
     block = ""
     overview: list[str] = []
     lines = text.splitlines()
     if PATTERNS in lines:
-        at = lines.index(PATTERNS)
-        lines, found.patterns = lines[:at], _read_patterns(found, lines[at:])
+        start = lines.index(PATTERNS)
+        lines, pattern_lines = lines[:start], lines[start:]
+        description.patterns = _read_patterns(description, pattern_lines)
     for line in lines:
-        bare = line.strip()
-        if bare in {ENTITIES, LEFT_OUT}:
-            block = bare
-        elif keys := _KEYS.fullmatch(bare):
+        bare_line = line.strip()
+        if bare_line in {ENTITIES, LEFT_OUT}:
+            block = bare_line
+        elif keys := _KEYS.fullmatch(bare_line):
             block = "Keys:"
-            found.separator, found.type_attribute = read_code(keys[1]), read_code(keys[2])
-            found.raw = bool(keys[3])
-        elif not block or not bare.startswith("- "):
-            overview += [line] if not block or bare else []
-        elif block == ENTITIES:
-            entity = _attempt(found, bare[2:], read_entity)
-            if entity is not None:
-                found.entities.setdefault(entity.name, replace(entity, singleton=not entity.id))
-        elif block == "Keys:":
-            _attempt(found, bare[2:], lambda told: _read_key(found, told))
-    found.overview = "\n".join(overview).strip()
-    return found
+            description.separator, description.type_attribute = read_code(keys[1]), read_code(keys[2])
+            description.raw = bool(keys[3])
+        elif not block or not bare_line.startswith("- "):
+            # Text between the lists belongs to the overview; empty lines do only where it begins.
+            if not block or bare_line:
+                overview.append(line)
+        else:
+            _read_list_line(description, block, bare_line.removeprefix("- "))
+    description.overview = "\n".join(overview).strip()
+    return description
 
 
-def _read_patterns(found: Described, lines: Sequence[str]) -> Workload:
+def _read_list_line(description: Description, block: str, line: str) -> None:
+    """Read a line of a list. Those of LEFT_OUT are for people."""
+    if block == ENTITIES:
+        entity = _attempt(description, line, read_entity)
+        if entity is not None:
+            description.entities.setdefault(entity.name, replace(entity, singleton=not entity.id))
+    elif block == "Keys:":
+        _attempt(description, line, lambda text: _read_key(description, text))
+
+
+def _read_patterns(description: Description, lines: Sequence[str]) -> Workload:
     # A document needs an entity; the real ones come from the model, so this one is a placeholder.
     reading = read_document("\n".join(["# -", "", "## Entities", "", "### Any", "", *lines]))
-    problem = next((d for d in reading.diagnostics if d.severity is Severity.ERROR), None)
+    problem = next((diagnostic for diagnostic in reading.diagnostics if diagnostic.severity is Severity.ERROR), None)
     if problem is not None:
-        found.wrong.append((problem.text or PATTERNS, problem.message))
+        description.wrong.append((problem.text or PATTERNS, problem.message))
         return Workload()
-    w = reading.workload
+    workload = reading.workload
     return Workload(
-        reads=tuple(_without_operation(read) for read in w.reads),
-        writes=tuple(_without_operation(write) for write in w.writes),
-        deletes=tuple(_without_operation(delete) for delete in w.deletes),
+        reads=tuple(_without_operation(read) for read in workload.reads),
+        writes=tuple(_without_operation(write) for write in workload.writes),
+        deletes=tuple(_without_operation(delete) for delete in workload.deletes),
     )
 
 
@@ -196,38 +220,38 @@ def _without_operation(pattern: P) -> P:
     return replace(pattern, verbatim={name: text for name, text in pattern.verbatim.items() if name != OPERATION})
 
 
-def _attempt(found: Described, line: str, read: Callable[[str], T]) -> T | None:
+def _attempt(description: Description, line: str, read: Callable[[str], T]) -> T | None:
     try:
         return read(line)
     except Inexact as problem:
-        found.wrong.append((line, problem.message))
+        description.wrong.append((line, problem.message))
         return None
 
 
-def _read_key(found: Described, line: str) -> None:
+def _read_key(description: Description, line: str) -> None:
     """Read a key line: `` `Order/by-user` in `gsi1`: `USER#{userId}`, `{status}` when `status` is `OPEN` holding
     `a`, `b` ``.
     """
     parts = [part for _, part in split(line, r"\s+in\s+|:\s+")]
     if len(parts) != 3:
         raise Inexact(f"`{line}` is not a key", "write `` `Order` in `gsi1`: `STATUS#{status}` ``")
-    keys, _, held = _parted(parts[2], "holding")
-    keys, _, when = _parted(keys, "when")
+    keys, holding = _split_at_word(parts[2], "holding")
+    keys, when = _split_at_word(keys, "when")
     texts = read_templates(keys)
     if not 1 <= len(texts) <= 2:
         raise Inexact(f"`{keys}` is not a key", "write one template for the partition key, one for the sort key")
     name = ItemName.parse(read_code(parts[0]))
-    slot = read_code(parts[1])
-    facet = Facet(slot, texts[:1], texts[1:], read_when(when))
-    mine = found.facets.setdefault((name.entity, name.copy), [])
-    if any(other.slot == slot for other in mine):
+    facet = Facet(read_code(parts[1]), texts[:1], texts[1:], read_when(when))
+    facets = description.facets.setdefault((name.entity, name.copy), [])
+    if any(other.slot == facet.slot for other in facets):
         raise Inexact(f"`{line}` stands twice", "say it once")
-    mine[0:0] = [facet] if slot == TABLE else []
-    mine += [] if slot == TABLE else [facet]
-    if held:
-        found.held[name.entity, name.copy] = read_list(held)
+    # An item's first facet is its key in the table, whatever the order of the lines.
+    facets.insert(0 if facet.slot == TABLE else len(facets), facet)
+    if holding:
+        description.held[name.entity, name.copy] = read_list(holding)
 
 
-def _parted(text: str, word: str) -> tuple[str, str, str]:
+def _split_at_word(text: str, word: str) -> tuple[str, str]:
+    """The text before and behind the first such word outside of backticks."""
     pieces = [piece for _, piece in split(text, rf"\s+{word}\s+")]
-    return pieces[0], word, word.join(pieces[1:])
+    return pieces[0], word.join(pieces[1:])

@@ -82,11 +82,11 @@ def is_value(value: object) -> bool:
 def type_of(values: Sequence[object]) -> Type:
     """The common type of values; the type of the first if they differ."""
     tags = [next(iter(v)) for v in values if isinstance(v, Mapping) and v and next(iter(v)) in _PLAIN]
-    found = _PLAIN[tags[0]] if tags else STRING
+    common_type = _PLAIN[tags[0]] if tags else STRING
     texts = [text_of(value) or "" for value in values]
-    if found.kind is Kind.NUMBER and all(re.fullmatch(r"-?\d{1,38}", text, re.ASCII) for text in texts):
+    if common_type.kind is Kind.NUMBER and all(re.fullmatch(r"-?\d{1,38}", text, re.ASCII) for text in texts):
         return Type(Kind.INTEGER)
-    return found
+    return common_type
 
 
 def tokens(text: str, separator: str) -> list[str]:
@@ -95,11 +95,11 @@ def tokens(text: str, separator: str) -> list[str]:
     >>> tokens("User:ann:2026-01-15T10:30:00Z", ":")
     ['User', 'ann', '2026-01-15T10:30:00Z']
     """
-    masked = _MOMENT.sub(lambda found: "\0" * len(found[0]), text)
-    if masked.count(separator) > _MOST_PARTS:
+    masked_text = _MOMENT.sub(lambda match: "\0" * len(match[0]), text)
+    if masked_text.count(separator) > _MOST_PARTS:
         return [text]  # a value that contains the separator: no template has so many parts
     parts, start = [], 0
-    for end in [*(at for at, char in enumerate(masked) if char == separator), len(text)]:
+    for end in [*(position for position, char in enumerate(masked_text) if char == separator), len(text)]:
         parts.append(text[start:end])
         start = end + 1
     return parts
@@ -111,8 +111,8 @@ def separator_of(keys: Sequence[str]) -> str:
     >>> separator_of(["User:ann", "2026-01-15T10:30:00Z"]), separator_of(["ann"])
     (':', '#')
     """
-    seen = Counter(char for key in keys for char in set(_MOMENT.sub("", key)) & set("#|:/"))
-    return max("#|:/", key=lambda char: seen[char]) if seen else "#"
+    separator_counts = Counter(char for key in keys for char in set(_MOMENT.sub("", key)) & set("#|:/"))
+    return max("#|:/", key=lambda char: separator_counts[char]) if separator_counts else "#"
 
 
 def groups_of(
@@ -130,18 +130,22 @@ def groups_of(
     names = [key.attribute_name for key in (keys.partition_key, keys.sort_key) if key]
     if not any(map(is_physical, names)):
         names = []  # attributes that are themselves keys say nothing about types
-    found: dict[tuple[str, ...], list[Sample]] = {}
+    samples_by_words: dict[tuple[str, ...], list[Sample]] = {}
     for sample in samples:
-        said = text_of(sample.get(type_attribute)) if type_attribute else None
-        words = (said,) if said else _words([text_of(sample.get(name)) or "" for name in names], separator)
-        found.setdefault(words, []).append(sample)
-    if len(found) > _MOST_KINDS and not type_attribute:
-        found = {(): list(samples)}
-    if facet is not None and len(found) == 1:
+        tag = text_of(sample.get(type_attribute)) if type_attribute else None
+        words = (tag,) if tag else _words([text_of(sample.get(name)) or "" for name in names], separator)
+        samples_by_words.setdefault(words, []).append(sample)
+    # So many kinds of keys are values that look like words.
+    if len(samples_by_words) > _MOST_KINDS and not type_attribute:
+        samples_by_words = {(): list(samples)}
+    if facet is not None and len(samples_by_words) == 1:
         return [facet]
-    whole = facet.name if facet else ""
-    pk, sk = (facet.pk, facet.sk) if facet else ("", "")
-    return [SampleGroup(_named(words, table.table_name, whole), mine, "", pk, sk) for words, mine in found.items()]
+    facet_name, pk, sk = (facet.name, facet.pk, facet.sk) if facet else ("", "", "")
+    groups = []
+    for words, group_samples in samples_by_words.items():
+        name = _type_name(words, table.table_name, facet_name)
+        groups.append(SampleGroup(name, group_samples, "", pk, sk))
+    return groups
 
 
 def type_attribute_of(samples: Sequence[Sample], keys: frozenset[str]) -> str:
@@ -175,25 +179,31 @@ def is_word(text: str, first: bool = False) -> bool:
 
 
 def _words(keys: Sequence[str], separator: str) -> tuple[str, ...]:
-    """The words that are the same in all keys of a type, each followed by a value."""
-    found = []
+    """The words that are the same in all keys of a type, each behind the number of its key.
+
+    >>> _words(["USER#7", "ORDER#1#ITEM#2"], "#")
+    ('0USER', '1ORDER', '1ITEM')
+    """
+    words = []
     for number, key in enumerate(keys):
         parts = tokens(key, separator)
-        alone = len(parts) == 1
-        word = (not alone or number == 1) and is_word(parts[0], first=not alone)
-        found.append(f"{number}{parts[0]}" if word else f"{number}")
-        found += [f"{number}{part}" for part in parts[2:] if is_word(part)]
-    return tuple(found)
+        has_value = len(parts) > 1
+        # A sort key may be a word alone: `PROFILE`. A partition key that is one is the value of an attribute.
+        is_literal = (has_value or number == 1) and is_word(parts[0], first=has_value)
+        words.append(f"{number}{parts[0]}" if is_literal else f"{number}")
+        words += [f"{number}{part}" for part in parts[2:] if is_word(part)]
+    return tuple(words)
 
 
-def _named(words: Sequence[str], table: str, facet: str) -> str:
+def _type_name(words: Sequence[str], table: str, facet: str) -> str:
     """A type's name from the last telling word: an order line is under its order. For a facet, with its name."""
     if facet:
-        own = [word[1:] for word in words if word.startswith("1") and word[1:]]
-        return entity_name(facet) + (entity_name(own[-1]) if own else "")
-    plain = [word.lstrip("01") for word in words if word.lstrip("01")]
-    telling = [word for word in plain if len(word) > 2]
-    return entity_name((telling or plain or [table])[-1])
+        sort_words = [word[1:] for word in words if word.startswith("1") and word[1:]]
+        return entity_name(facet) + (entity_name(sort_words[-1]) if sort_words else "")
+    bare_words = [word.lstrip("01") for word in words]
+    candidates = [word for word in bare_words if word]
+    long_words = [word for word in candidates if len(word) > 2]
+    return entity_name((long_words or candidates or [table])[-1])
 
 
 def entity_name(text: str) -> str:
@@ -203,20 +213,24 @@ def entity_name(text: str) -> str:
     ('OrderItem', 'WarehouseItem', 'Item7')
     """
     parts = re.findall(r"[^\W_]+", text)
-    joined = "".join((p.capitalize() if p.isupper() else p[:1].upper() + p[1:]) for p in parts)
-    return joined if WORD.match(joined) else f"Item{joined}"
+    name = "".join((part.capitalize() if part.isupper() else part[:1].upper() + part[1:]) for part in parts)
+    return name if WORD.match(name) else f"Item{name}"
 
 
 def owners_of(groups: Sequence[SampleGroup], keys: Sequence[str], separator: str) -> dict[str, str]:
     """Words of keys, and the entity whose id follows them: `c` of `c#1`, if that is the customer's whole key."""
-    found: dict[str, set[str]] = {}
+    names_by_word: dict[str, set[str]] = {}
     for group in groups:
         for sample in group.samples:
-            first, *rest = [tokens(text_of(sample.get(name)) or "", separator) for name in keys]
-            alone = all(one == first or (len(one) == 1 and is_word(one[0])) for one in rest)
-            if len(first) == 2 and is_word(first[0], first=True) and alone:
-                found.setdefault(first[0], set()).add(group.name)
-    return {word: min(names) for word, names in found.items() if len(names) == 1}
+            partition, *sort = [tokens(text_of(sample.get(name)) or "", separator) for name in keys]
+            if len(partition) == 2 and is_word(partition[0], first=True) and _adds_nothing(partition, sort):
+                names_by_word.setdefault(partition[0], set()).add(group.name)
+    return {word: min(names) for word, names in names_by_word.items() if len(names) == 1}
+
+
+def _adds_nothing(partition: list[str], sort_keys: Sequence[list[str]]) -> bool:
+    """Whether a sort key repeats the partition key or is only a word, so that the item is the partition's own."""
+    return all(parts == partition or (len(parts) == 1 and is_word(parts[0])) for parts in sort_keys)
 
 
 def attributes_in(samples: Sequence[Sample]) -> Iterator[str]:
@@ -242,84 +256,116 @@ class RecoveredKey:
     natural: set[str] = field(default_factory=set)
     """Key attributes without a template although they are only keys."""
 
-    def template(self, key: KeyAttribute, among: Sequence[Sample], called: str = "") -> str:
-        """The template of a key in these samples, which all have it."""
-        whole = f"{{{key.name}}}"
-        texts = [text_of(sample.get(key.name)) for sample in among]
+    def template(self, key: KeyAttribute, samples: Sequence[Sample], alias: str = "") -> str:
+        """The template of a key in these samples, which all have it.
+
+        Each part between separators becomes a literal word, an attribute with the same values in all samples, or a
+        new attribute: `USER#7` and `USER#8`, of items with `userId` 7 and 8, give `USER#{userId}`. `alias` is the name
+        of the key in the facet, where people often write the template.
+        """
+        texts = [text_of(sample.get(key.name)) for sample in samples]
         if key.type != "S" or key.name not in self.keys or not texts or None in texts:
-            return self._as_it_stands(key.name, whole)
-        parts = [tokens(text or "", self.separator) for text in texts]
-        if len({len(one) for one in parts}) > 1:
-            return self._as_it_stands(key.name, whole)
-        names = tokens(called, self.separator) if called and called != key.name else []
-        names = names if len(names) == len(parts[0]) else []
-        found: list[str] = []
-        for at in range(len(parts[0])):
-            first = at == 0 and len(parts[0]) > 1
-            part = self._part([one[at] for one in parts], among, found, names[at] if names else "", first)
+            return self._whole_attribute(key.name)
+        parts_of_samples = [tokens(text or "", self.separator) for text in texts]
+        number_of_parts = len(parts_of_samples[0])
+        if any(len(parts) != number_of_parts for parts in parts_of_samples):
+            return self._whole_attribute(key.name)
+        part_names = tokens(alias, self.separator) if alias and alias != key.name else []
+        if len(part_names) != number_of_parts:
+            part_names = [""] * number_of_parts
+        template_parts: list[str] = []
+        for position, name in enumerate(part_names):
+            values = [parts[position] for parts in parts_of_samples]
+            is_first = position == 0 and number_of_parts > 1
+            part = self._part(values, samples, template_parts, name, is_first)
             if part is None:
-                return self._as_it_stands(key.name, whole)
-            found.append(part)
-        text = self.separator.join(found)
-        return text if self._builds(text, key.name, among) else self._as_it_stands(key.name, whole)
+                return self._whole_attribute(key.name)
+            template_parts.append(part)
+        text = self.separator.join(template_parts)
+        return text if self._builds(text, key.name, samples) else self._whole_attribute(key.name)
 
     def _part(
-        self, texts: Sequence[str], among: Sequence[Sample], before: Sequence[str], called: str, first: bool
+        self,
+        values: Sequence[str],
+        samples: Sequence[Sample],
+        parts_before: Sequence[str],
+        alias: str,
+        is_first: bool,
     ) -> str | None:
-        same = len(set(texts)) == 1 and not set(texts[0]) & set("{}")
-        # A constant part is a word only if it looks like one: all samples may be of one order.
-        literal = texts[0] if same and (texts[0] == "" or is_word(texts[0], first)) else None
-        name = self._attribute(texts, among)
-        if literal is not None and (literal == "" or first or name is None):
+        literal = _literal(values, is_first)
+        name = self._attribute_with(values, samples)
+        # A word between values may be the value of an enum, so an attribute with that value is preferred.
+        if literal is not None and (literal == "" or is_first or name is None):
             return literal
-        if name is None and "" not in texts:
-            name = self._invent(texts, before, called)
+        if name is None and "" not in values:
+            name = self._invent(values, parts_before, alias)
         return f"{{{name}}}" if name else None
 
-    def _attribute(self, texts: Sequence[str], among: Sequence[Sample]) -> str | None:
+    def _attribute_with(self, values: Sequence[str], samples: Sequence[Sample]) -> str | None:
         """An attribute with these values."""
-        for name in (name for name in among[0] if name not in self.keys and _NAME.fullmatch(name)):
-            if [text_of(sample.get(name)) for sample in among] == list(texts):
+        for name in samples[0]:
+            if name in self.keys or not _NAME.fullmatch(name):
+                continue
+            if [text_of(sample.get(name)) for sample in samples] == list(values):
                 return name
         return None
 
-    def _invent(self, texts: Sequence[str], before: Sequence[str], called: str) -> str | None:
+    def _invent(self, values: Sequence[str], parts_before: Sequence[str], alias: str) -> str | None:
         """A name for a part that only the key holds: from the facet, or from the word before it."""
-        word = next((b for b in reversed(before) if b and not b.startswith("{")), "")
-        bare = re.sub(r"\W+", "", called) if _NAME.fullmatch(called) and not is_placeholder_word(called) else ""
-        if not bare and word:
-            moment = all(map(_MOMENT_START.match, texts))
-            stem = "" if moment else self.owners.get(word, "")
-            stem = stem or "".join(p.capitalize() for p in re.findall(r"[^\W_]+", word.lower()))
-            ending = "At" if moment else "" if stem.lower().endswith("id") else "Id"
-            bare = f"{stem[:1].lower()}{stem[1:]}{ending}" if stem else ""
-        if not bare or bare[0].isdigit():
+        stem = ""
+        if _NAME.fullmatch(alias) and not is_placeholder_word(alias):
+            stem = re.sub(r"\W+", "", alias)
+        word = next((part for part in reversed(parts_before) if part and not part.startswith("{")), "")
+        if not stem and word:
+            stem = self._name_after(word, is_moment=all(map(_MOMENT_START.match, values)))
+        if not stem or stem[0].isdigit():
             return None
-        taken = {name for sample in self.samples for name in sample}
+        attribute_names = {name for sample in self.samples for name in sample}
         number = 1
         while True:
-            name = bare if number == 1 else f"{bare}{number}"
-            known = self.invented.get(name)
-            if known is not None and known[: len(texts)] == list(texts) and f"{{{name}}}" not in before:
+            name = stem if number == 1 else f"{stem}{number}"
+            invented_values = self.invented.get(name)
+            if invented_values is None and name not in attribute_names:
+                self.invented[name] = list(values)
                 return name
-            if known is None and name not in taken:
-                self.invented[name] = list(texts)
+            # The part of another key with the same values is the same attribute, but not twice in one key.
+            is_same = invented_values is not None and invented_values[: len(values)] == list(values)
+            if is_same and f"{{{name}}}" not in parts_before:
                 return name
             number += 1
 
-    def _as_it_stands(self, name: str, whole: str) -> str:
+    def _name_after(self, word: str, is_moment: bool) -> str:
+        """A name for the value behind a word: `orderId` for `ORDER#1`, `createdAt` for `CREATED#2026-01-01`."""
+        stem = "" if is_moment else self.owners.get(word, "")
+        if not stem:
+            stem = "".join(part.capitalize() for part in re.findall(r"[^\W_]+", word.lower()))
+        if not stem:
+            return ""
+        ending = "At" if is_moment else "Id"
+        if not is_moment and stem.lower().endswith("id"):
+            ending = ""
+        return f"{stem[:1].lower()}{stem[1:]}{ending}"
+
+    def _whole_attribute(self, name: str) -> str:
+        """The template of a key that is the value of its attribute as it is."""
         if name in self.keys:
             self.natural.add(name)
-        return whole
+        return f"{{{name}}}"
 
-    def _builds(self, text: str, key: str, among: Sequence[Sample]) -> bool:
+    def _builds(self, text: str, key: str, samples: Sequence[Sample]) -> bool:
         """Whether the template gives the keys of the samples."""
-        for number, sample in enumerate(among):
-            values = {name: said for name in sample if (said := text_of(sample[name])) is not None}
-            values |= {name: said[number] for name, said in self.invented.items() if number < len(said)}
+        for number, sample in enumerate(samples):
+            values = {}
+            for name, value in sample.items():
+                if (value_text := text_of(value)) is not None:
+                    values[name] = value_text
+            for name, invented_values in self.invented.items():
+                if number < len(invented_values):
+                    values[name] = invented_values[number]
             types: Mapping[str, Type] = dict.fromkeys(values, STRING)
             try:
-                if Template.of(text, types, self.separator, raw=True).build(values) != text_of(sample.get(key)):
+                template = Template.of(text, types, self.separator, raw=True)
+                if template.build(values) != text_of(sample.get(key)):
                     return False
             except (TemplateError, KeyValueError):
                 return False
@@ -331,15 +377,31 @@ def is_placeholder_word(text: str) -> bool:
     return text.isupper() and len(text) > 3
 
 
+def _literal(values: Sequence[str], is_first: bool) -> str | None:
+    """The word that a part of a key is in all samples, if it is one."""
+    if len(set(values)) > 1 or set(values[0]) & set("{}"):
+        return None
+    # A constant part is a word only if it looks like one: all samples may be of one order.
+    return values[0] if values[0] == "" or is_word(values[0], is_first) else None
+
+
 def when_of(
     inside: Sequence[Sample], outside: Sequence[Sample], fields: frozenset[str], keys: frozenset[str]
 ) -> tuple[When, ...]:
-    """The sparse condition of an index; none if the samples do not show it."""
+    """The sparse condition of an index; none if the samples do not show it.
+
+    An attribute is the condition if no item outside has a value of the items inside. Its values inside must repeat:
+    an attribute with another value in each item, such as an id, would pass any test.
+    """
     if not outside or not all(fields <= sample.keys() for sample in outside):
         return ()  # an item outside the index lacks attributes of its key
-    for name in (name for name in inside[0] if name not in keys):
-        there = [text_of(sample.get(name)) for sample in inside]
-        elsewhere = {text_of(sample.get(name)) for sample in outside}
-        if None not in there and not set(there) & elsewhere and len(set(there)) < max(2, len(there)):
-            return (When(name, tuple(sorted(text for text in set(there) if text is not None))),)
+    for name in inside[0]:
+        if name in keys:
+            continue
+        values_inside = [text_of(sample.get(name)) for sample in inside]
+        values_outside = {text_of(sample.get(name)) for sample in outside}
+        values = {value for value in values_inside if value is not None}
+        is_on_all = None not in values_inside
+        if is_on_all and values.isdisjoint(values_outside) and len(values) < max(2, len(values_inside)):
+            return (When(name, tuple(sorted(values))),)
     return ()

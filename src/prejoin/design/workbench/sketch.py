@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from prejoin.design.mapping.facets import planner_facet
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Design, Facet, Item, When
@@ -12,58 +14,79 @@ from prejoin.workload.stubs import add, create, delete, get, plural
 
 def sketch_patterns(workload: Workload, design: Design) -> Workload:
     """The workload with a read for each key and item collection that is served, and writes for each entity."""
-    asked = workload
+    candidates = workload
     for read in _reads(workload, design):
-        asked = add(asked, "reads", read)
+        candidates = add(candidates, "reads", read)
     # Types that share a partition without words of their own cannot be read alone.
-    mapped = map_patterns(design, asked)
-    for read in asked.reads:
-        if (found := mapped.operation(read.id)) and found.served:
+    mapped_design = map_patterns(design, candidates)
+    for read in candidates.reads:
+        operation = mapped_design.operation(read.id)
+        if operation is not None and operation.served:
             workload = add(workload, "reads", read)
-    for kind, of in (("writes", create), ("deletes", delete)):
+    for kind, make_pattern in (("writes", create), ("deletes", delete)):
         for entity in workload.entities:
-            pattern: Pattern = of(entity)
+            pattern: Pattern = make_pattern(entity)
             workload = add(workload, kind, pattern)
     return workload
 
 
 def _reads(workload: Workload, design: Design) -> list[Read]:
-    found = [get(entity) for entity in workload.entities]
-    together: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    reads = [get(entity) for entity in workload.entities]
+    collections: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for item in design.items:
         entity = workload.entity(item.entity)
-        for facet in item.facets if entity else ():
-            assert entity is not None
-            if (read := _list(design, entity, item, facet)) and not _is_asked(read, found):
-                found.append(read)
-            names = together.setdefault((facet.slot, facet.pk), [])
+        if entity is None:
+            continue
+        for facet in item.facets:
+            read = _partition_read(design, entity, item, facet)
+            if read is not None and not _is_among(read, reads):
+                reads.append(read)
+            names = collections.setdefault((facet.slot, facet.pk), [])
             if item.entity not in names:
                 names.append(item.entity)
-    for (_, pk), names in together.items():
-        given = tuple(dict.fromkeys(name for text in pk for name in fields_of(text)))
-        if len(names) > 1 and given:
-            told = f"List the {', '.join(map(plural, names[:-1]))} and {plural(names[-1])} by {' and '.join(given)}"
-            inputs = tuple(Input(name) for name in given)
-            read = Read("", "", tuple(names), told, inputs, Result.MANY, paginated=True, combine=Combine.COLLECTION)
-            found += [] if _is_asked(read, found) else [read]
-    return found
+    for (_, pk), names in collections.items():
+        key_names = _names_in(pk)
+        if len(names) > 1 and key_names:
+            read = _collection_read(names, key_names)
+            if not _is_among(read, reads):
+                reads.append(read)
+    return reads
 
 
-def _list(design: Design, entity: Entity, item: Item, facet: Facet) -> Read | None:
+def _collection_read(names: Sequence[str], key_names: Sequence[str]) -> Read:
+    entities = f"{', '.join(map(plural, names[:-1]))} and {plural(names[-1])}"
+    description = f"List the {entities} by {' and '.join(key_names)}"
+    inputs = tuple(Input(name) for name in key_names)
+    return Read("", "", tuple(names), description, inputs, Result.MANY, paginated=True, combine=Combine.COLLECTION)
+
+
+def _partition_read(design: Design, entity: Entity, item: Item, facet: Facet) -> Read | None:
     """The read of a partition; None if it is one item, which has a read by id."""
-    pk = tuple(dict.fromkeys(name for text in facet.pk for name in fields_of(text)))
-    if facet.slot == TABLE and all(set(fields_of(text)) <= set(pk) for text in facet.sk):
+    key_names = _names_in(facet.pk)
+    sort_names = _names_in(facet.sk)
+    if facet.slot == TABLE and set(sort_names) <= set(key_names):
         return None
-    by = f" by {' and '.join(pk)}" if pk else ""
-    told = f"List {'the' if pk else 'all'} {plural(entity.name)}{by}"
-    there = {when.attribute: _condition(when) for when in facet.when if when.values or when.absent}
+    inputs = {name: Input(name) for name in key_names}
+    inputs |= {when.attribute: _condition(when) for when in facet.when if when.values or when.absent}
     # An item without the sort attribute is not in the index, so the read asks for a range of it.
-    sorted_by = [entity.attribute(name) for text in facet.sk for name in fields_of(text)][:1]
-    spans = tuple(Input(a.name, Op.BETWEEN) for a in sorted_by if a and a.optional and a.name not in pk)
-    inputs = (*({name: Input(name) for name in pk} | there).values(), *spans)
-    held = planner_facet(design, entity, item, facet).holds
-    needs = () if held is None else tuple(a.name for a in entity.attributes if a.name in held)
-    return Read("", "", (entity.name,), told, inputs, Result.MANY, needs, paginated=True)
+    first_sort = entity.attribute(sort_names[0]) if sort_names else None
+    spans = []
+    if first_sort is not None and first_sort.optional and first_sort.name not in key_names:
+        spans.append(Input(first_sort.name, Op.BETWEEN))
+    # An index or a copy may hold less than whole items. The read then needs just that.
+    projection = planner_facet(design, entity, item, facet).holds
+    needs: tuple[str, ...] = ()
+    if projection is not None:
+        needs = tuple(attribute.name for attribute in entity.attributes if attribute.name in projection)
+    quantifier = "the" if key_names else "all"
+    by = f" by {' and '.join(key_names)}" if key_names else ""
+    description = f"List {quantifier} {plural(entity.name)}{by}"
+    return Read("", "", (entity.name,), description, (*inputs.values(), *spans), Result.MANY, needs, paginated=True)
+
+
+def _names_in(texts: Sequence[str]) -> tuple[str, ...]:
+    """The attributes in key templates, each once."""
+    return tuple(dict.fromkeys(name for text in texts for name in fields_of(text)))
 
 
 def _condition(when: When) -> Input:
@@ -74,5 +97,8 @@ def _condition(when: When) -> Input:
     return Input(when.attribute, Op.EQ if len(values) == 1 else Op.IN, values)
 
 
-def _is_asked(read: Read, found: list[Read]) -> bool:
-    return any((r.entities, r.inputs, r.result) == (read.entities, read.inputs, read.result) for r in found)
+def _is_among(read: Read, reads: list[Read]) -> bool:
+    """Whether another read asks for the same."""
+    return any(
+        (other.entities, other.inputs, other.result) == (read.entities, read.inputs, read.result) for other in reads
+    )

@@ -35,6 +35,7 @@ class Admin:
         }
 
     def serves(self, request: HttpRequest) -> bool:
+        # A snapshot replaces all tables, so nobody else on the network may restore one.
         return request.url.startswith(_PATH) and is_loopback(request.peer)
 
     def respond(self, request: HttpRequest) -> HttpResponse:
@@ -56,6 +57,7 @@ class Admin:
         return self._names()
 
     def _restore(self, name: bytes) -> object:
+        # The name of a snapshot may have slashes: only the last part is the verb.
         name, _, verb = name.rpartition(b"/")
         if verb != b"restore" or name not in self._snapshots:
             raise ValueError(f"there is no snapshot to restore; there are: {', '.join(self._names()) or 'none'}")

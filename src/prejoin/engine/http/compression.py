@@ -26,7 +26,7 @@ class BodyTooLargeError(Exception):
     """The decompressed body exceeds the limit."""
 
 
-def decompress(body: bytes, encoding: str, most: int) -> bytes:
+def decompress(body: bytes, encoding: str, limit: int) -> bytes:
     """Decompress a body according to its Content-Encoding. As at AWS, an unknown encoding is an internal error.
 
     >>> decompress(zlib.compress(b"{}"), "deflate", 100)
@@ -37,24 +37,26 @@ def decompress(body: bytes, encoding: str, most: int) -> bytes:
     window = _WINDOWS.get(encoding)
     if window is None:
         raise DynamoDBError("InternalServerError", f"A body cannot be in the encoding {encoding!r}")
-    found = b""
-    at = 0
+    content = b""
+    position = 0
+    # A gzip body is a series of members, each compressed by itself. A deflate body is a single stream.
     for _ in range(_MOST_MEMBERS):
         try:
-            member, at = _member(body, at, window, most - len(found))
+            member, position = _decompress_member(body, position, window, limit - len(content))
         except zlib.error:
-            if not at:
+            if not position:
                 break
-            return found  # what follows a whole body is ignored, as at AWS
+            # What follows a whole body is ignored, as at AWS.
+            return content
         if member is None:
             break
-        found += member
-        if encoding == "deflate" or at == len(body):
-            return found
+        content += member
+        if encoding == "deflate" or position == len(body):
+            return content
     raise DynamoDBError("InternalServerError", f"The body is not what {encoding} makes")
 
 
-def _member(body: bytes, at: int, window: int, most: int) -> tuple[bytes | None, int]:
+def _decompress_member(body: bytes, position: int, window: int, limit: int) -> tuple[bytes | None, int]:
     """Decompress the member at a position. Return its content, or None if it is incomplete, and where it ends.
 
     zlib copies all unused input, so slices keep this linear.
@@ -62,14 +64,15 @@ def _member(body: bytes, at: int, window: int, most: int) -> tuple[bytes | None,
     decompressor = _decompressor(window)
     view = memoryview(body)
     pieces: list[bytes] = []
-    while at < len(body) and not decompressor.eof:
-        given = view[at : at + _SLICE]
-        pieces.append(decompressor.decompress(given, most + 1))
-        most -= len(pieces[-1])
-        if most < 0:
+    while position < len(body) and not decompressor.eof:
+        chunk = view[position : position + _SLICE]
+        # One byte more than allowed distinguishes a body that is too large from one that just fits.
+        pieces.append(decompressor.decompress(chunk, limit + 1))
+        limit -= len(pieces[-1])
+        if limit < 0:
             raise BodyTooLargeError
-        at += len(given) - len(decompressor.unused_data)
-    return b"".join(pieces) if decompressor.eof else None, at
+        position += len(chunk) - len(decompressor.unused_data)
+    return b"".join(pieces) if decompressor.eof else None, position
 
 
 def compress(body: bytes, encoding: str) -> bytes:
@@ -78,7 +81,7 @@ def compress(body: bytes, encoding: str) -> bytes:
 
 
 @lru_cache(maxsize=64)
-def preferred_encoding(accepted: bytes) -> str | None:
+def preferred_encoding(header: bytes) -> str | None:
     """The supported encoding that an Accept-Encoding header prefers, or None.
 
     As DynamoDB reads it: identity is the last resort, and an invalid weight counts as the highest.
@@ -87,26 +90,28 @@ def preferred_encoding(accepted: bytes) -> str | None:
     >>> [preferred_encoding(header) for header in headers]
     ['gzip', 'deflate', 'gzip', 'deflate', None]
     """
-    liked: list[tuple[float, str]] = []
-    others = 0.0
-    for entry in accepted.decode("latin-1").lower().split(","):
+    weighted_encodings: list[tuple[float, str]] = []
+    default_weight = 0.0
+    for entry in header.decode("latin-1").lower().split(","):
         name, _, parameters = entry.partition(";")
         name, weight = name.strip(), _weight(parameters)
         if name == "*":
-            others = weight
+            default_weight = weight
         elif name in _WINDOWS:
-            liked.append((weight, name))
-    named = {name for _, name in liked}
-    liked += [(others, name) for name in _WINDOWS if name not in named]
-    weight, name = max(liked, key=lambda one: one[0])
+            weighted_encodings.append((weight, name))
+    named_encodings = {name for _, name in weighted_encodings}
+    # `*` is the weight of every encoding that is not named.
+    weighted_encodings += [(default_weight, name) for name in _WINDOWS if name not in named_encodings]
+    # Of equal weights `max` takes the first, as DynamoDB does.
+    weight, name = max(weighted_encodings, key=lambda weighted_encoding: weighted_encoding[0])
     return name if weight > 0 else None
 
 
 def _weight(parameters: str) -> float:
-    _, found, after = parameters.partition("q=")
-    if not found:
+    _, weight_key, value = parameters.partition("q=")
+    if not weight_key:
         return 1.0
     try:
-        return min(float(after.partition(";")[0]), 1.0)
+        return min(float(value.partition(";")[0]), 1.0)
     except ValueError:
         return 1.0

@@ -13,9 +13,9 @@ import httptools
 from prejoin.engine.http.handler import RequestHandler
 from prejoin.engine.http.limits import Limits
 from prejoin.engine.http.messages import (
-    DROPPED,
+    DROPPED_RESPONSE,
     HEADERS_TOO_LARGE,
-    MALFORMED,
+    MALFORMED_REQUEST,
     TIMEOUT,
     TOO_LARGE,
     HttpRequest,
@@ -81,11 +81,12 @@ class ServerConnection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            self._refuse(MALFORMED)
+            # A request for another protocol, such as WebSocket.
+            self._refuse(MALFORMED_REQUEST)
         except httptools.HttpParserCallbackError as error:
             self._refuse(server_failure(error))
         except httptools.HttpParserError:
-            self._refuse(MALFORMED)
+            self._refuse(MALFORMED_REQUEST)
         waiting_for = self._unused if self._in_body else self._head_size
         if self._started is not None and waiting_for > self._limits.head:
             # The parser collects the trailers of a chunked body, copying each as it grows.
@@ -115,17 +116,20 @@ class ServerConnection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes | None) -> None:
         if not self._in_body:
+            # The parser reports the trailers of a chunked body as headers, too. They must not add to what was checked.
             self._request.headers.append((name.lower(), value or b""))
 
     def on_headers_complete(self) -> None:
         self._in_body = True
         self._head_size = self._unused = 0
+        # A colon, a space and a line end are four bytes.
         size = sum(len(name) + len(value) + 4 for name, value in self._request.headers) + len(self._request.url)
         length = self._request.header(b"content-length")
         if size > self._limits.head:
             self._refuse(HEADERS_TOO_LARGE)
         elif length is not None and int(length) > self._limits.body:
             self._refuse(TOO_LARGE)
+        # The client waits for this before it sends the body. It must not overtake the response to an earlier request.
         elif (self._request.header(b"expect") or b"").lower() == b"100-continue" and not self._running:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
@@ -137,7 +141,8 @@ class ServerConnection(asyncio.Protocol):
             self._body = b""
             self._refuse(TOO_LARGE)
         elif not self._body:
-            self._body = body  # most bodies come in one piece
+            # Most bodies come in one piece.
+            self._body = body
         elif isinstance(self._body, bytearray):
             self._body += body
         else:
@@ -155,6 +160,7 @@ class ServerConnection(asyncio.Protocol):
         self._body = b""
         if not request.keep_alive:
             self._refused = True
+        # Also requests that the client pipelines: they are answered in order.
         self._waiting.append(request)
         if not self._running:
             self._next()
@@ -172,16 +178,17 @@ class ServerConnection(asyncio.Protocol):
     def _next(self) -> None:
         """Start the request that waits longest, unless one is running or the client does not read."""
         while self._waiting and not self._running and self._stalled is None:
-            waits = self._waiting.popleft()
-            if isinstance(waits, HttpResponse):
-                self._send(waits, keep_alive=False)
+            waiting = self._waiting.popleft()
+            if isinstance(waiting, HttpResponse):
+                self._send(waiting, keep_alive=False)
                 continue
-            found = self._handler.respond_now(waits)
-            if isinstance(found, HttpResponse):
-                self._send(found, keep_alive=waits.keep_alive)
+            # A short request runs here, on the event loop. For any other one this returns the name of the operation.
+            answer = self._handler.respond_now(waiting)
+            if isinstance(answer, HttpResponse):
+                self._send(answer, keep_alive=waiting.keep_alive)
             else:
                 self._running = True
-                self._pool.submit(self._work, waits, found)
+                self._pool.submit(self._work, waiting, answer)
         if self._running or self._waiting or self._transport.is_closing():
             return
         if self._stopping:
@@ -196,11 +203,12 @@ class ServerConnection(asyncio.Protocol):
         """Runs in a thread of the pool."""
         try:
             response = self._handler.respond(request, operation)
-        except Exception as error:  # without a response the client would wait for ever
+        except Exception as error:
+            # Without a response the client would wait for ever.
             response = server_failure(error)
-        self._loop.call_soon_threadsafe(self._finished, response, request.keep_alive)
+        self._loop.call_soon_threadsafe(self._respond, response, request.keep_alive)
 
-    def _finished(self, response: HttpResponse, keep_alive: bool) -> None:
+    def _respond(self, response: HttpResponse, keep_alive: bool) -> None:
         self._running = False
         self._send(response, keep_alive=keep_alive)
         self._next()
@@ -208,7 +216,7 @@ class ServerConnection(asyncio.Protocol):
     def _send(self, response: HttpResponse, *, keep_alive: bool) -> None:
         if self._transport.is_closing():
             return
-        if response is DROPPED:
+        if response is DROPPED_RESPONSE:
             self._transport.abort()
             return
         self._heard = self._loop.time()
@@ -227,12 +235,14 @@ class ServerConnection(asyncio.Protocol):
     def look_after(self, now: float) -> None:
         """Enforce the timeouts. The server calls this regularly."""
         limits = self._limits
+        # At most one of these timeouts runs. The client's reading comes first: while it stalls, nothing else can go on.
         if self._stalled is not None:
             if now - self._stalled > limits.pause_seconds:
                 self._transport.abort()
         elif self._lingering:
             if now - self._lingering > _LINGER_SECONDS:
                 self._transport.abort()
+        # The engine is at work, and its time is not limited.
         elif self._running or self._waiting:
             return
         elif self._started is None:

@@ -19,7 +19,7 @@ from prejoin.engine.http.compression import (
 from prejoin.engine.http.limits import Limits
 from prejoin.engine.http.messages import (
     ADMIN,
-    DROPPED,
+    DROPPED_RESPONSE,
     HEALTHY,
     JSON,
     NO_TOKEN,
@@ -85,43 +85,48 @@ class RequestHandler:
         """The response to a request that takes no time. Otherwise the name of its operation, as far as known; `respond`
         must then be called in a thread.
         """
+        # How long a compressed body takes cannot be known from its length.
         if len(request.body) > SHORT_BODY or request.header(b"content-encoding") is not None:
             return ""
         operation = self.admit(request)
         if isinstance(operation, HttpResponse) or operation not in self.at_once:
             return operation
         engine = self._engine_for(request)
+        # A backend of a user may have only `send`.
         send = getattr(engine, "send_now", engine.send)
         return self._perform(operation, request, send) or operation
 
     def respond(self, request: HttpRequest, operation: str) -> HttpResponse:
         """The response to a request for which `respond_now` returned this operation. Blocks."""
-        admitted = operation or self.admit(request)
-        if isinstance(admitted, HttpResponse):
-            return admitted
-        if admitted == ADMIN and self.admin is not None:
+        admission = operation or self.admit(request)
+        if isinstance(admission, HttpResponse):
+            return admission
+        if admission == ADMIN and self.admin is not None:
             return self.admin.respond(request)
-        found = self._perform(admitted, request, self._engine_for(request).send)
-        assert found is not None, "`send` always answers"
-        return found
+        response = self._perform(admission, request, self._engine_for(request).send)
+        assert response is not None, "`send` always answers"
+        return response
 
     def admit(self, request: HttpRequest) -> HttpResponse | str:
         """The operation of a request, or the response if it is refused or needs no operation."""
-        refused = self.policy.refusal(request)
-        if refused is not None:
-            return refused
-        admitted = self._admit(request)
-        if isinstance(admitted, HttpResponse):
-            kind = _content_type(request) if admitted.content_type == JSON else admitted.content_type
-            body = b"" if request.method == b"HEAD" else admitted.body
-            admitted = replace(admitted, body=body, content_type=kind)
+        refusal = self.policy.refusal(request)
+        if refusal is not None:
+            return refusal
+        admission = self._check_request(request)
+        if isinstance(admission, HttpResponse):
+            kind = _content_type(request) if admission.content_type == JSON else admission.content_type
+            body = b"" if request.method == b"HEAD" else admission.body
+            admission = replace(admission, body=body, content_type=kind)
         return (
-            with_cors_headers(request, admitted)
-            if self.policy.origins and isinstance(admitted, HttpResponse)
-            else admitted
+            with_cors_headers(request, admission)
+            if self.policy.origins and isinstance(admission, HttpResponse)
+            else admission
         )
 
-    def _admit(self, request: HttpRequest) -> HttpResponse | str:
+    def _check_request(self, request: HttpRequest) -> HttpResponse | str:
+        # One piece, because it is a list: the checks of AWS's API layer from top to bottom, and the first one decides.
+        # A path or a type of content that is not DynamoDB's is reported before the operation, and an operation that
+        # does not exist before a missing or wrong signature.
         if request.method == b"GET" and request.url == b"/":
             return HEALTHY
         if is_preflight(request):
@@ -138,9 +143,9 @@ class RequestHandler:
         if operation is None:
             return UNKNOWN_OPERATION if not request.body or _is_json(request.body) else outer_error(_NOT_JSON, "")
         if self.keys is not None:
-            refused = signature.refusal(request, self.keys)
-            if refused is not None:
-                return refused
+            refusal = signature.refusal(request, self.keys)
+            if refusal is not None:
+                return refusal
         elif not signature.has_token(request):
             return NO_TOKEN
         return _endpoints(request) if operation == "DescribeEndpoints" else operation
@@ -154,20 +159,22 @@ class RequestHandler:
             encoding = request.header(b"content-encoding")
             if encoding is not None:
                 body = decompress(body, encoding.decode("latin-1").strip().lower(), self.limits.body)
-            found = send(operation, body)
-            if found is None:
+            answer = send(operation, body)
+            if answer is None:
                 return None
-            response = HttpResponse(200, found, _content_type(request))
+            response = HttpResponse(200, answer, _content_type(request))
         except DynamoDBError as error:
             response = HttpResponse(error.status, error.body(), _content_type(request))
         except BodyTooLargeError:
             response = TOO_LARGE
         except ConnectionResetError:
-            return DROPPED
+            # Bad weather has lost the response.
+            return DROPPED_RESPONSE
         except Exception as error:
+            # A bug gets a response, too: without one, the client would wait until its timeout.
             response = server_failure(error)
         if len(response.body) > COMPRESSION_THRESHOLD:
-            response = _encoded(request, response)
+            response = _compress_response(request, response)
         return with_cors_headers(request, response) if self.policy.origins else response
 
 
@@ -175,8 +182,8 @@ def _operation(target: bytes) -> str | None:
     """The operation of an X-Amz-Target header. Streams are a service of their own, behind the same port."""
     if target.startswith(TARGET):
         operation = target[len(TARGET) :].decode("latin-1")
-        known = operation in OPERATIONS or operation in NOT_IMPLEMENTED
-        return operation if known and operation not in STREAM_OPERATIONS else None
+        is_known = operation in OPERATIONS or operation in NOT_IMPLEMENTED
+        return operation if is_known and operation not in STREAM_OPERATIONS else None
     if target.startswith(STREAMS_TARGET):
         operation = target[len(STREAMS_TARGET) :].decode("latin-1")
         return operation if operation in STREAM_OPERATIONS else None
@@ -185,8 +192,9 @@ def _operation(target: bytes) -> str | None:
 
 def _content_type(request: HttpRequest) -> str:
     """The type of a response: that of the request, one of two names for JSON."""
-    given = request.header(b"content-type") or b""
-    return JSON if given[:18].lower() == b"application/x-amz-" else PLAIN_JSON
+    content_type = request.header(b"content-type") or b""
+    # Version 1.0 or 1.1 behind it makes no difference.
+    return JSON if content_type[:18].lower() == b"application/x-amz-" else PLAIN_JSON
 
 
 def _is_json(body: bytes) -> bool:
@@ -197,12 +205,12 @@ def _is_json(body: bytes) -> bool:
     return True
 
 
-def _encoded(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+def _compress_response(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     encoding = preferred_encoding(request.header(b"accept-encoding") or b"identity")
     if encoding is None:
         return response
-    more = f"{response.more}Content-Encoding: {encoding}\r\n"
-    return replace(response, body=compress(response.body, encoding), more=more)
+    header_lines = f"{response.header_lines}Content-Encoding: {encoding}\r\n"
+    return replace(response, body=compress(response.body, encoding), header_lines=header_lines)
 
 
 def _endpoints(request: HttpRequest) -> HttpResponse:

@@ -33,13 +33,13 @@ class HttpRequest:
 
     def header(self, name: bytes) -> bytes | None:
         """The value of the first header with this name."""
-        for known, value in self.headers:
-            if known == name:
+        for header_name, value in self.headers:
+            if header_name == name:
                 return value
         return None
 
     def count(self, name: bytes) -> int:
-        return sum(known == name for known, _ in self.headers)
+        return sum(header_name == name for header_name, _ in self.headers)
 
 
 JSON: Final = "application/x-amz-json-1.0"
@@ -54,16 +54,17 @@ class HttpResponse:
     status: int
     body: bytes
     content_type: str = JSON
-    more: str = ""
+    header_lines: str = ""
     """Further header lines, each with its line end."""
 
     def encode(self, *, keep_alive: bool) -> bytes:
+        # SDKs compare `x-amz-crc32` with the body that they received, and retry if it differs.
         head = (
             f"HTTP/1.1 {self.status} {_REASONS[self.status]}\r\n"
             f"Server: prejoin\r\nDate: {http_date()}\r\n"
             f"Content-Type: {self.content_type}\r\nContent-Length: {len(self.body)}\r\n"
             f"Connection: {'keep-alive' if keep_alive else 'close'}\r\n"
-            f"x-amzn-RequestId: {request_id()}\r\nx-amz-crc32: {zlib.crc32(self.body)}\r\n{self.more}\r\n"
+            f"x-amzn-RequestId: {request_id()}\r\nx-amz-crc32: {zlib.crc32(self.body)}\r\n{self.header_lines}\r\n"
         )
         return head.encode("ascii") + self.body
 
@@ -88,8 +89,8 @@ HEALTHY: Final = HttpResponse(200, b"healthy: prejoin\n", PLAIN)
 TOO_LARGE: Final = HttpResponse(413, b"", PLAIN)
 HEADERS_TOO_LARGE: Final = HttpResponse(400, b"", PLAIN)
 TIMEOUT: Final = HttpResponse(408, b"", PLAIN)
-MALFORMED: Final = HttpResponse(400, b"", PLAIN)
-DROPPED: Final = HttpResponse(500, b"")
+MALFORMED_REQUEST: Final = HttpResponse(400, b"", PLAIN)
+DROPPED_RESPONSE: Final = HttpResponse(500, b"")
 """Not sent: the connection is closed instead, as if the response were lost on its way."""
 
 

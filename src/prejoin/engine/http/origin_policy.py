@@ -24,13 +24,15 @@ class OriginPolicy:
     def refusal(self, request: HttpRequest) -> HttpResponse | None:
         """The response to a request that a web page may have sent; None if the request is allowed."""
         origin = request.header(b"origin")
-        if origin is not None and _text(origin) not in self.origins:
-            return _denied(f"Requests from web pages are refused. This one comes from {_text(origin)!r}")
+        if origin is not None and _header_text(origin) not in self.origins:
+            return _deny(f"Requests from web pages are refused. This one comes from {_header_text(origin)!r}")
         host = request.header(b"host")
         if host is None or request.count(b"host") > 1:
             return outer_error("SerializationException", "A request has exactly one Host header")
-        if not self._knows(_text(host)):
-            return _denied(f"This server is not called {_text(host)!r}; to allow the name, start it with --allow-host")
+        if not self._knows(_header_text(host)):
+            return _deny(
+                f"This server is not called {_header_text(host)!r}; to allow the name, start it with --allow-host"
+            )
         return None
 
     def _knows(self, host: str) -> bool:
@@ -42,8 +44,9 @@ class OriginPolicy:
         >>> [guard._knows(host) for host in ("evil.example:8000", "127.0.0.1.evil.example", "")]
         [False, False, False]
         """
-        name, _, after = host.removeprefix("[").partition("]") if host.startswith("[") else host.partition(":")
-        if not after.removeprefix(":").isdecimal() and after not in ("", ":"):
+        # An IPv6 address is in brackets, because it has colons of its own.
+        name, _, port = host.removeprefix("[").partition("]") if host.startswith("[") else host.partition(":")
+        if not port.removeprefix(":").isdecimal() and port not in ("", ":"):
             return False
         name = name.lower().removesuffix(".")
         return name == "localhost" or name.endswith(".localhost") or name in self.hosts or _is_address(name)
@@ -63,17 +66,17 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _denied(message: str) -> HttpResponse:
+def _deny(message: str) -> HttpResponse:
     return outer_error("AccessDeniedException", message, 403)
 
 
-def _text(value: bytes) -> str:
+def _header_text(value: bytes) -> str:
     return value.decode("latin-1").strip()
 
 
-_EXPOSED = "x-amzn-RequestId,x-amzn-ErrorType,x-amz-request-id,x-amz-id-2,x-amzn-ErrorMessage,x-amz-crc32,Date"
+_EXPOSED_HEADERS = "x-amzn-RequestId,x-amzn-ErrorType,x-amz-request-id,x-amz-id-2,x-amzn-ErrorMessage,x-amz-crc32,Date"
 _MAX_AGE = 172_800
-_ECHOED = (
+_ECHOED_HEADERS = (
     (b"access-control-request-headers", "Access-Control-Allow-Headers"),
     (b"access-control-request-method", "Access-Control-Allow-Methods"),
 )
@@ -88,12 +91,14 @@ def with_cors_headers(request: HttpRequest, response: HttpResponse) -> HttpRespo
     """Add the headers that let a page of an allowed origin read the response."""
     if request.header(b"origin") is None:
         return response
-    headers = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": _EXPOSED}
+    # Only requests of allowed origins come this far.
+    headers = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": _EXPOSED_HEADERS}
     if request.method == b"OPTIONS":
         headers["Access-Control-Max-Age"] = str(_MAX_AGE)
-        for asked, allowed in _ECHOED:
-            value = (request.header(asked) or b"").decode("latin-1")
+        for request_header, response_header in _ECHOED_HEADERS:
+            value = (request.header(request_header) or b"").decode("latin-1")
+            # The value is the client's. With a line end in it, it could add headers.
             if value.isascii() and value.isprintable() and value:
-                headers[allowed] = value
+                headers[response_header] = value
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    return replace(response, more=response.more + lines)
+    return replace(response, header_lines=response.header_lines + lines)

@@ -91,15 +91,17 @@ class Server:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             self._socket = socket.create_server((host, port), family=family, backlog=_BACKLOG)
             if host == _LOOPBACK:
-                self._second = self._listen_on_ipv6(self._socket.getsockname()[1], given=port)
+                self._second = self._listen_on_ipv6(self._socket.getsockname()[1], requested_port=port)
         return self.url
 
-    def _listen_on_ipv6(self, port: int, *, given: int) -> socket.socket | None:
+    def _listen_on_ipv6(self, port: int, *, requested_port: int) -> socket.socket | None:
         """Bind the same port of ::1. A machine without IPv6 has none."""
         try:
             return socket.create_server((_LOOPBACK_6, port), family=socket.AF_INET6, backlog=_BACKLOG)
         except OSError as error:
-            if given and error.errno == errno.EADDRINUSE:
+            # On a port that the user has chosen, another program at ::1 would get the requests of some clients of
+            # `localhost`. A free port is only free on 127.0.0.1, and clients are told that address.
+            if requested_port and error.errno == errno.EADDRINUSE:
                 assert self._socket is not None
                 self._socket.close()
                 self._socket = None
@@ -120,7 +122,8 @@ class Server:
             try:
                 asyncio.run(self._serve(ready.set, signals=False))
             finally:
-                ready.set()  # whoever waits is not left waiting, whatever happened
+                # Whoever waits is not left waiting, whatever happened.
+                ready.set()
 
         self._thread = threading.Thread(target=serve, name="prejoin-http", daemon=True)
         self._thread.start()
@@ -132,7 +135,8 @@ class Server:
         loop, event, thread = self._loop, self._stop_event, self._thread
         if thread is None or loop is None or event is None:
             return
-        with contextlib.suppress(RuntimeError):  # the loop has ended by itself
+        with contextlib.suppress(RuntimeError):
+            # The loop may have ended by itself.
             loop.call_soon_threadsafe(event.set)
         thread.join()
         self._thread = None
@@ -155,14 +159,14 @@ class Server:
                 loop.add_signal_handler(number, stop_event.set)
         with ThreadPoolExecutor(_THREADS, "prejoin-engine") as pool:
             sockets = [self._socket] if self._second is None else [self._socket, self._second]
-            listening = [await loop.create_server(lambda: self._connection(pool), sock=each) for each in sockets]
+            servers = [await loop.create_server(lambda: self._connection(pool), sock=listener) for listener in sockets]
             caretaker = asyncio.create_task(self._look_after())
             try:
                 on_ready()
                 await stop_event.wait()
             finally:
-                for each in listening:
-                    each.close()
+                for server in servers:
+                    server.close()
                 await self._finish()
                 caretaker.cancel()
                 self._socket = self._second = None
@@ -172,6 +176,7 @@ class Server:
         error = context.get("exception")
         if not isinstance(error, OSError) or error.errno not in _NO_RESOURCES:
             loop.default_exception_handler(context)
+        # At most one warning a minute.
         elif loop.time() - self._warned > _QUIET_SECONDS:
             self._warned = loop.time()
             _log.warning(
@@ -199,8 +204,9 @@ class Server:
         for connection in tuple(self._connections):
             connection.stop()
         loop = asyncio.get_running_loop()
-        end = loop.time() + self._limits.stop_seconds
-        while self._connections and loop.time() < end:
+        # A client that does not read its response could keep its connection open for ever.
+        deadline = loop.time() + self._limits.stop_seconds
+        while self._connections and loop.time() < deadline:
             await asyncio.sleep(0.01)
         for connection in tuple(self._connections):
             connection.abort()

@@ -52,8 +52,8 @@ class _RefusedError(Exception):
 
 def has_token(request: HttpRequest) -> bool:
     """Whether a request carries any signature."""
-    given = request.header(b"authorization")
-    return (given or b"").lstrip().startswith(b"AWS4-") or (given is None and b"X-Amz-Signature=" in request.url)
+    header = request.header(b"authorization")
+    return (header or b"").lstrip().startswith(b"AWS4-") or (header is None and b"X-Amz-Signature=" in request.url)
 
 
 _CREDENTIAL = re.compile(rb"Credential=([^/,\s]+)/[^/,\s]*/([^/,\s]+)/")
@@ -61,10 +61,10 @@ _CREDENTIAL = re.compile(rb"Credential=([^/,\s]+)/[^/,\s]*/([^/,\s]+)/")
 
 def caller(request: HttpRequest) -> tuple[str, str]:
     """The region and the access key of a request, as it claims; "local" and nothing if it does not say."""
-    found = _CREDENTIAL.search(request.header(b"authorization") or b"")
-    if found is None:
+    credential = _CREDENTIAL.search(request.header(b"authorization") or b"")
+    if credential is None:
         return "local", ""
-    return found.group(2).decode("latin-1"), found.group(1).decode("latin-1")
+    return credential.group(2).decode("latin-1"), credential.group(1).decode("latin-1")
 
 
 def refusal(request: HttpRequest, keys: KeyPair, now: datetime | None = None) -> HttpResponse | None:
@@ -72,23 +72,25 @@ def refusal(request: HttpRequest, keys: KeyPair, now: datetime | None = None) ->
     if not has_token(request):
         return NO_TOKEN
     try:
-        given = _authorization(request)
-        _check_scope(given, now or datetime.now(UTC))
-        if not hmac.compare_digest(given.access_key.encode(), keys.access_key.encode()):
+        # AWS's order: the form of the header, then time and scope, then the key, and the signature last.
+        authorization = _authorization(request)
+        _check_scope(authorization, now or datetime.now(UTC))
+        # In constant time, so that the time of a response says nothing about the right key.
+        if not hmac.compare_digest(authorization.access_key.encode(), keys.access_key.encode()):
             raise _RefusedError("UnrecognizedClient", "The security token included in the request is invalid.")
-        expected = _signature(request, given, keys.secret_key)
-        if not hmac.compare_digest(expected.encode(), given.signature.encode()):
+        signature = _expected_signature(request, authorization, keys.secret_key)
+        if not hmac.compare_digest(signature.encode(), authorization.signature.encode()):
             raise _RefusedError("InvalidSignature", _MISMATCH)
-    except _RefusedError as refused:
-        return refused.response
+    except _RefusedError as error:
+        return error.response
     return None
 
 
 def _authorization(request: HttpRequest) -> _Authorization:
     header = (request.header(b"authorization") or b"").decode("latin-1").strip()
-    algorithm, _, rest = header.partition(" ")
+    algorithm, _, parameters = header.partition(" ")
     parts: dict[str, str] = {}
-    for part in re.split(r"[,\s]+", rest.strip(", ")):
+    for part in re.split(r"[,\s]+", parameters.strip(", ")):
         name, equals, value = part.partition("=")
         if not equals:
             raise _RefusedError(
@@ -104,10 +106,11 @@ def _authorization(request: HttpRequest) -> _Authorization:
     ]
     if date is None:
         missing.append("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. ")
+    # AWS lists everything that is missing at once, before it looks at what is there.
     if missing or date is None:
         raise _RefusedError("IncompleteSignature", f"{''.join(missing)}Authorization={header}")
-    signed = tuple(parts["SignedHeaders"].lower().split(";"))
-    if "host" not in signed:
+    signed_headers = tuple(parts["SignedHeaders"].lower().split(";"))
+    if "host" not in signed_headers:
         raise _RefusedError("InvalidSignature", "'Host' must be a 'SignedHeader' in the AWS Authorization.")
     if algorithm != _ALGORITHM:
         raise _RefusedError(
@@ -123,14 +126,20 @@ def _authorization(request: HttpRequest) -> _Authorization:
         )
     key, day, region, service, term = elements
     return _Authorization(
-        algorithm, key, (day, region, service, term), signed, parts["Signature"], _moment(date.decode("latin-1"))
+        algorithm,
+        key,
+        (day, region, service, term),
+        signed_headers,
+        parts["Signature"],
+        _parse_date(date.decode("latin-1")),
     )
 
 
-def _moment(date: str) -> datetime:
+def _parse_date(date: str) -> datetime:
     try:
         if _BASIC.fullmatch(date):
             return datetime.strptime(date, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+        # AWS also accepts the form of dates in HTTP headers.
         return parsedate_to_datetime(date).astimezone(UTC)
     except (ValueError, OverflowError):
         raise _RefusedError(
@@ -155,23 +164,25 @@ def _check_scope(authorization: _Authorization, now: datetime) -> None:
             f"Signature not yet current: {authorization.date} is still later than {limit} ({current} + 15 min.)",
         )
     day, _, service, term = authorization.scope
-    wrong = []
+    mistakes = []
     if service != "dynamodb":
-        wrong.append("Credential should be scoped to correct service: 'dynamodb'. ")
+        mistakes.append("Credential should be scoped to correct service: 'dynamodb'. ")
     if term != "aws4_request":
-        wrong.append(f"Credential should be scoped with a valid terminator: 'aws4_request', not '{term}'. ")
+        mistakes.append(f"Credential should be scoped with a valid terminator: 'aws4_request', not '{term}'. ")
     if day != authorization.date[:8]:
-        wrong.append(
+        mistakes.append(
             "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: "
             f"'{day}' != '{authorization.date[:8]}', from '{authorization.date}'."
         )
-    if wrong:
-        raise _RefusedError("InvalidSignature", "".join(wrong))
+    if mistakes:
+        raise _RefusedError("InvalidSignature", "".join(mistakes))
 
 
-def _signature(request: HttpRequest, authorization: _Authorization, secret: str) -> str:
+def _expected_signature(request: HttpRequest, authorization: _Authorization, secret: str) -> str:
+    # The canonical request of Signature Version 4. Its hash is signed with a key that is derived from the secret key by
+    # the day, the region, the service and a terminator, one after the other.
     path, _, query = request.url.partition(b"?")
-    values = _joined(request)
+    values = _header_values(request)
     names = [name.encode("latin-1") for name in authorization.signed]
     lines = [
         request.method,
@@ -191,12 +202,12 @@ def _signature(request: HttpRequest, authorization: _Authorization, secret: str)
     return key.hex()
 
 
-def _joined(request: HttpRequest) -> dict[bytes, bytes]:
+def _header_values(request: HttpRequest) -> dict[bytes, bytes]:
     """The values of each header, by its name."""
     values: dict[bytes, list[bytes]] = {}
     for name, value in request.headers:
         values.setdefault(name, []).append(b" ".join(value.split()))
-    return {name: b",".join(found) for name, found in values.items()}
+    return {name: b",".join(header_values) for name, header_values in values.items()}
 
 
 def _canonical_path(path: bytes) -> bytes:
@@ -207,5 +218,6 @@ def _canonical_query(query: bytes) -> bytes:
     pairs = []
     for part in query.split(b"&") if query else ():
         name, _, value = part.partition(b"=")
+        # Decoded and encoded again, because clients differ in the characters that they encode.
         pairs.append(tuple(quote(unquote_to_bytes(text), safe="-_.~") for text in (name, value)))
     return "&".join(f"{name}={value}" for name, value in sorted(pairs)).encode()

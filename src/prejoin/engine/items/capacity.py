@@ -42,9 +42,10 @@ class Capacity:
 
         `name` is the table as the request names it, which may be by its ARN.
         """
-        shown: dict[str, Any] = {"TableName": name or self._table.name, **_units(self.total, kind)}
+        rendered: dict[str, Any] = {"TableName": name or self._table.name, **_units(self.total, kind)}
         if detail == "INDEXES":
-            shown["Table"] = _units(self._units, kind)
+            rendered["Table"] = _units(self._units, kind)
+            # AWS lists only indexes that consumed units.
             for member, is_global in (("GlobalSecondaryIndexes", True), ("LocalSecondaryIndexes", False)):
                 indexes = {
                     index.name: _units(self._indexes[index.number], kind)
@@ -52,8 +53,8 @@ class Capacity:
                     if index.is_global is is_global and index.number in self._indexes
                 }
                 if indexes:
-                    shown[member] = indexes
-        return shown
+                    rendered[member] = indexes
+        return rendered
 
 
 class UncountedCapacity(Capacity):
@@ -81,10 +82,10 @@ class Capacities:
         self._by_table: dict[int, Capacity] = {}
 
     def of(self, table: TableDefinition) -> Capacity:
-        found = self._by_table.get(table.id)
-        if found is None:
-            found = self._by_table[table.id] = capacity_counter(table, self._detail)
-        return found
+        capacity = self._by_table.get(table.id)
+        if capacity is None:
+            capacity = self._by_table[table.id] = capacity_counter(table, self._detail)
+        return capacity
 
     def render(self, request_names: dict[str, str], *, kind: str | None = None) -> dict[str, Any]:
         """The ConsumedCapacity member of a response, or nothing if it was not requested.
@@ -93,11 +94,11 @@ class Capacities:
         """
         if not is_requested(self._detail):
             return {}
-        shown = [
+        rendered = [
             capacity.render(self._detail or "TOTAL", request_names.get(capacity.table_name), kind=kind)
             for capacity in self._by_table.values()
         ]
-        return {"ConsumedCapacity": shown}
+        return {"ConsumedCapacity": rendered}
 
 
 def is_requested(detail: str | None) -> bool:
@@ -110,7 +111,7 @@ def consumed_capacity(capacity: Capacity, detail: str | None, name: str | None) 
 
 
 def _units(units: float, kind: str | None) -> dict[str, float]:
-    shown = {"CapacityUnits": units}
+    rendered = {"CapacityUnits": units}
     if kind is not None:
-        shown[f"{kind}CapacityUnits"] = units
-    return shown
+        rendered[f"{kind}CapacityUnits"] = units
+    return rendered

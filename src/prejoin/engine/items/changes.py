@@ -42,17 +42,18 @@ class StoredRecord(msgspec.Struct, array_like=True, frozen=True):
 
     def render(self, table: TableDefinition, stream: StreamDefinition) -> dict[str, object]:
         """The record as GetRecords returns it."""
+        # An image that the view of the stream does not include is stored as null.
         images = {"NewImage": self.new, "OldImage": self.old}
         images = {member: image for member, image in images.items() if bytes(image) != b"null"}
-        keyed = self.keys or rows.decode_item(bytes(next(iter(images.values()))))
-        keys = {name: keyed[name] for name in table.keys.names}
+        item_with_keys = self.keys or rows.decode_item(bytes(next(iter(images.values()))))
+        keys = {name: item_with_keys[name] for name in table.keys.names}
         change: dict[str, object] = {"ApproximateCreationDateTime": self.seconds, "Keys": keys, **images}
         change |= {
             "SequenceNumber": sequence_number(self.number),
             "SizeBytes": self.size + item_size(keys),
             "StreamViewType": stream.view,
         }
-        shown: dict[str, object] = {
+        record: dict[str, object] = {
             "eventID": f"{table.id:08x}{self.number:024x}",
             "eventName": self.event,
             "eventVersion": "1.1",
@@ -61,8 +62,8 @@ class StoredRecord(msgspec.Struct, array_like=True, frozen=True):
             "dynamodb": change,
         }
         if self.by_service:
-            shown["userIdentity"] = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
-        return shown
+            record["userIdentity"] = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
+        return record
 
 
 def sequence_number(number: int) -> str:
@@ -77,12 +78,12 @@ def record_change(
     session: Session,
     table: TableDefinition,
     stream: StreamDefinition,
-    keyed: Item,
+    item_with_keys: Item,
     before: StoredRow | None,
     after: StoredRow | None,
 ) -> None:
-    """Add a record for a write, unless it has changed nothing. `keyed` has the key attributes of the item; without them
-    it is a deletion by the engine itself.
+    """Add a record for a write, unless it has changed nothing. `item_with_keys` has the key attributes of the
+    item; without them it is a deletion by the engine itself.
     """
     if before is None:
         if after is None:
@@ -90,23 +91,26 @@ def record_change(
         event = b"INSERT"
     elif after is None:
         event = b"REMOVE"
+    # DynamoDB records no write that leaves the item as it was. Attributes in another order are no change.
     elif before.content == after.content or rows.are_equal(before, after):
         return
     else:
         event = b"MODIFY"
-    keys = new = old = b"null"
+    keys = new_image = old_image = b"null"
     size = 0
     if after is not None and stream.has_new_image:
-        new, size = after.content, after.size
+        new_image, size = after.content, after.size
     if before is not None and stream.has_old_image:
-        old, size = before.content, size + before.size
-    by_service = b"false" if keyed else b"true"
+        old_image, size = before.content, size + before.size
+    by_service = b"false" if item_with_keys else b"true"
     if not size:  # there is no image
-        if not keyed:
+        if not item_with_keys:
             assert before is not None, "only an item that exists can expire"
-            keyed = rows.decode_item(before.content)
-        keys = _encode({name: keyed[name] for name in table.keys.names})
-    session.append_record(table.id, stream.first, _FORM, event, time.time(), keys, new, old, size, by_service)
+            item_with_keys = rows.decode_item(before.content)
+        keys = _encode({name: item_with_keys[name] for name in table.keys.names})
+    session.append_record(
+        table.id, stream.first, _FORM, event, time.time(), keys, new_image, old_image, size, by_service
+    )
 
 
 def next_number(session: Session, table: TableDefinition, stream: StreamDefinition) -> int:
@@ -132,11 +136,11 @@ def trim(session: Session, table: TableDefinition, now: float) -> int:
     sequence number from which the next follows; nobody sees it.
     """
     last = session.last_record(table.id) or 0
-    old = [
+    expired_numbers = [
         record.number
         for record in read_records(session, table, 0, max(last - 1, 0), _TRIMMED_AT_ONCE)
         if record.seconds < now - RETENTION_SECONDS
     ]
-    if old:
-        session.remove_records(table.id, old[-1])
-    return len(old)
+    if expired_numbers:
+        session.remove_records(table.id, expired_numbers[-1])
+    return len(expired_numbers)

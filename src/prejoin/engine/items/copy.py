@@ -11,26 +11,28 @@ from prejoin.protocol.key_bytes import under
 _RECORDS = 1_000
 
 
-def copy_rows(source: Session, old: int, target: Session, new: int) -> None:
+def copy_rows(source: Session, old_id: int, target: Session, new_id: int) -> None:
     """Copy the items and index entries of a table. What expires is not copied; `rows.set_expiries` follows."""
-    copy_items(source.items(under(id_bytes(old))), target, new)
-    prefix = id_bytes(new)
-    for key, row in source.entries(under(id_bytes(old))):
+    copy_items(source.items(under(id_bytes(old_id))), target, new_id)
+    prefix = id_bytes(new_id)
+    for key, row in source.entries(under(id_bytes(old_id))):
         target.put_entry(prefix + key[len(prefix) :], row, new=True)
 
 
-def copy_items(items: Iterable[tuple[bytes, StoredRow]], target: Session, new: int) -> None:
+def copy_items(items: Iterable[tuple[bytes, StoredRow]], target: Session, new_id: int) -> None:
     """Copy items under the id of another table."""
-    prefix = id_bytes(new)
+    prefix = id_bytes(new_id)
     for key, row in items:
         target.put(prefix + key[len(prefix) :], None, row)
 
 
-def copy_records(source: Session, old: int, target: Session, new: int) -> None:
+def copy_records(source: Session, old_id: int, target: Session, new_id: int) -> None:
     """Copy records with their numbers."""
     first = 0
-    while found := source.records(old, first, MAX_RECORD, _RECORDS):
-        for record in found:
-            number, rest = record[1:].split(b",", 1)
-            target.append_record(new, int(number), b"[%d,%b", rest)
+    while records := source.records(old_id, first, MAX_RECORD, _RECORDS):
+        for record in records:
+            # A record begins with its number, and `append_record` writes one: this one, because no smaller one is
+            # allowed.
+            number, remaining_members = record[1:].split(b",", 1)
+            target.append_record(new_id, int(number), b"[%d,%b", remaining_members)
             first = int(number) + 1

@@ -28,8 +28,9 @@ def encode_key(table: TableDefinition, key: Item) -> bytes:
     """Encode a `Key` parameter, which must have exactly the table's key attributes."""
     if len(key) != len(table.keys.names):
         refuse(_MISMATCH)
-    if (found := table.item_key(key)) is not None:
-        return found
+    # The fast function knows text keys of ordinary length. Other keys, and all errors, take the checks below.
+    if (encoded_key := table.item_key(key)) is not None:
+        return encoded_key
     for attribute in table.keys.attributes:
         value = key.get(attribute.name)
         if value is None or attribute.type not in value:
@@ -48,8 +49,8 @@ def check_key_elements(table: TableDefinition, item: Item) -> None:
 
 def encode_item_key(table: TableDefinition, item: Item) -> bytes:
     """Encode the key of a whole item."""
-    if (found := table.item_key(item)) is not None:
-        return found
+    if (encoded_key := table.item_key(item)) is not None:
+        return encoded_key
     for attribute in table.keys.attributes:
         value = item.get(attribute.name)
         if value is None:
@@ -68,6 +69,7 @@ def storage_key(table: TableDefinition, item: Item) -> bytes:
     keys = table.keys
     value = item[keys.partition[0].name]
     sort = key_bytes.plain(item[keys.sort[0].name]) if keys.sort else b""
+    # The missing space in the message is AWS's.
     if len(key_bytes.plain(value)) > limits.PARTITION_KEY_SIZE:
         refuse(_INVALID + "Size of hashkey has exceeded the maximum size limit of2048 bytes")
     if len(sort) > limits.SORT_KEY_SIZE:
@@ -81,19 +83,20 @@ def check_not_empty(attribute: KeyElement, value: Value) -> None:
 
 
 def _refuse_empty(attribute: KeyElement) -> NoReturn:
-    what = "string" if attribute.type == "S" else "binary"
-    raise EmptyKeyError(_EMPTY.format(what) + f"Key: {attribute.name}")
+    type_name = "string" if attribute.type == "S" else "binary"
+    raise EmptyKeyError(_EMPTY.format(type_name) + f"Key: {attribute.name}")
 
 
-def check_index_keys(table: TableDefinition, item: Item, *, updated: bool = False) -> None:
+def check_index_keys(table: TableDefinition, item: Item, *, is_update: bool = False) -> None:
     """Refuse an item with an index key attribute of the wrong type or size. Updates that empty one have their own
     message.
     """
     # Four attributes of 64 characters, at four bytes a character, are within every limit.
-    large = False
+    may_be_too_large = False
+    # A key of the table may have 2,048 bytes, and the same attribute as the sort key of an index only 1,024.
     for attribute in table.narrowed_keys:
         value = item.get(attribute.name)
-        large = large or (value is not None and len(value[attribute.type]) > 64)
+        may_be_too_large = may_be_too_large or (value is not None and len(value[attribute.type]) > 64)
     for attribute, index in table.index_attributes:
         value = item.get(attribute.name)
         if value is None:
@@ -104,33 +107,34 @@ def check_index_keys(table: TableDefinition, item: Item, *, updated: bool = Fals
                 _INVALID + f"Type mismatch for Index Key {attribute.name} Expected: {attribute.type} "
                 f"Actual: {kind(value)} IndexName: {index.name}"
             )
+        # An empty value is of the right type, and yet no key. Puts and updates word this differently.
         if content == "":
-            what = "string" if attribute.type == "S" else "binary"
-            if updated:
+            type_name = "string" if attribute.type == "S" else "binary"
+            if is_update:
                 raise EmptyKeyError(
                     "The update expression attempted to update a secondary index key to a value that is not supported. "
-                    + _EMPTY.format(what).rstrip()
+                    + _EMPTY.format(type_name).rstrip()
                 )
             raise EmptyKeyError(
                 "A value specified for a secondary index key is not supported. "
-                + _EMPTY.format(what)
+                + _EMPTY.format(type_name)
                 + f"IndexName: {index.name}, IndexKey: {attribute.name}"
             )
-        large = large or len(content) > 64
-    if large:
+        may_be_too_large = may_be_too_large or len(content) > 64
+    if may_be_too_large:
         for index in table.indexes:
             _check_index_key_sizes(index, item)
 
 
 def _check_index_key_sizes(index: IndexDefinition, item: Item) -> None:
     keys = index.keys
-    for attributes, most, what in (
+    for attributes, size_limit, role in (
         (keys.partition, limits.PARTITION_KEY_SIZE, "hash"),
         (keys.sort, limits.SORT_KEY_SIZE, "range"),
     ):
-        if _size_of(attributes, item) > most:
+        if _key_size(attributes, item) > size_limit:
             refuse(
-                _INVALID + f"Aggregated size of all {what} keys has exceeded the size limit of {most} bytes. "
+                _INVALID + f"Aggregated size of all {role} keys has exceeded the size limit of {size_limit} bytes. "
                 f"IndexName: {index.name}"
             )
 
@@ -141,6 +145,7 @@ def check_scalar(table: TableDefinition, paths: Iterable[DocumentPath]) -> None:
         head = path.steps[0]
         if len(path.steps) == 1:
             continue
+        # A key of the table is called so even if it is a key of an index, too.
         role = "Key" if head in table.keys.names else "IndexKey"
         if role == "Key" or any(attribute.name == head for attribute, _ in table.index_attributes):
             refuse(
@@ -149,6 +154,6 @@ def check_scalar(table: TableDefinition, paths: Iterable[DocumentPath]) -> None:
             )
 
 
-def _size_of(attributes: tuple[KeyElement, ...], item: Item) -> int:
+def _key_size(attributes: tuple[KeyElement, ...], item: Item) -> int:
     """The total size of the key attributes that an item has."""
     return sum(len(key_bytes.plain(item[attribute.name])) for attribute in attributes if attribute.name in item)

@@ -45,11 +45,12 @@ class ItemVersion(msgspec.Struct, frozen=True):
 
 def index_row(table: TableDefinition, index: IndexDefinition, version: ItemVersion) -> StoredRow:
     """The row that an index holds for an item. An index with all attributes repeats the item's own row."""
-    projected = table.projected(index)
-    if projected is None:
+    # An index that projects all attributes shares the row with its item: in memory it repeats no bytes.
+    projected_names = table.projected_attributes(index)
+    if projected_names is None:
         return version.row
-    held = {name: value for name, value in version.item.items() if name in projected}
-    return StoredRow(item_size(held), encode_item(held))
+    index_item = {name: value for name, value in version.item.items() if name in projected_names}
+    return StoredRow(item_size(index_item), encode_item(index_item))
 
 
 def update_indexes(
@@ -60,61 +61,71 @@ def update_indexes(
     after: ItemVersion | None,
     capacity: Capacity,
     *,
-    stays: bool = False,
+    keep_entry_key: bool = False,
 ) -> None:
     """Update the entry of an item in every index, and count the write units.
 
-    `stays` says that no index key attribute has changed. Transactions double only the table's own units, not those of
-    indexes.
+    `keep_entry_key` says that no index key attribute has changed. Transactions double only the table's own units, not
+    those of indexes.
     """
     if (
         not table.indexes_every_item
         and (before is None or table.index_names.isdisjoint(before.item))
         and (after is None or table.index_names.isdisjoint(after.item))
     ):
-        return  # without index key attributes, the item is in no index
+        # Without an index key attribute, the item is in no index. In a single-table design this is common.
+        return
+    # One piece, because every write runs it: with a pair of key and row for each side, and a function for each index, a
+    # PutItem took four percent longer.
     for index in table.indexes:
-        place = table.entry_keys[index.number]
-        old_key = None if before is None else place(before.item, key)
-        new_key = None if after is None else old_key if stays else place(after.item, key)
-        if before is not None and old_key is not None:
-            old = index_row(table, index, before)
+        entry_key = table.entry_keys[index.number]
+        old_key = None if before is None else entry_key(before.item, key)
+        new_key = None
+        if after is not None:
+            new_key = old_key if keep_entry_key else entry_key(after.item, key)
+        if before is None or old_key is None:
             if after is not None and new_key is not None:
-                _change_entry(session, index, (old_key, old), (new_key, index_row(table, index, after)), capacity)
-            else:
-                session.delete_entry(old_key)
-                capacity.wrote(old.size, index)
-        elif after is not None and new_key is not None:
-            new = index_row(table, index, after)
-            session.put_entry(new_key, new, new=True)
-            capacity.wrote(new.size, index)
+                new_row = index_row(table, index, after)
+                session.put_entry(new_key, new_row, new=True)
+                capacity.wrote(new_row.size, index)
+        elif after is None or new_key is None:
+            old_row = index_row(table, index, before)
+            session.delete_entry(old_key)
+            capacity.wrote(old_row.size, index)
+        else:
+            old_row, new_row = index_row(table, index, before), index_row(table, index, after)
+            _change_entry(session, index, old_key, old_row, new_key, new_row, capacity)
 
 
 def _change_entry(
     session: Session,
     index: IndexDefinition,
-    before: tuple[bytes, StoredRow],
-    after: tuple[bytes, StoredRow],
+    old_key: bytes,
+    old_row: StoredRow,
+    new_key: bytes,
+    new_row: StoredRow,
     capacity: Capacity,
 ) -> None:
-    (old_key, old), (new_key, new) = before, after
+    """Move the entry of an item to its new key, or change its row, or neither."""
     if old_key != new_key:
-        session.move_entry(old_key, new_key, new)
+        session.move_entry(old_key, new_key, new_row)
         # A changed index key costs two writes: a delete and a put.
-        capacity.wrote(old.size, index)
-        capacity.wrote(new.size, index)
-    elif old != new:
-        session.put_entry(new_key, new, new=False)
-        if capacity.counts and not are_equal(old, new):
-            capacity.wrote(max(old.size, new.size), index)
+        capacity.wrote(old_row.size, index)
+        capacity.wrote(new_row.size, index)
+    elif old_row != new_row:
+        session.put_entry(new_key, new_row, new=False)
+        # An entry with the same attributes in another order costs nothing. Comparing them is only worth its time if
+        # units are counted.
+        if capacity.counts and not are_equal(old_row, new_row):
+            capacity.wrote(max(old_row.size, new_row.size), index)
 
 
 def fill_index(session: Session, table: TableDefinition, index: IndexDefinition) -> None:
     """Write the entries of a new index for the existing items. Items with unsuitable key values are left out."""
-    place = table.entry_keys[index.number]
+    entry_key = table.entry_keys[index.number]
     for key, row in session.items(under(table.prefix)):
         version = ItemVersion(decode_item(row.content), row)
-        new_key = place(version.item, key)
+        new_key = entry_key(version.item, key)
         if new_key is not None:
             session.put_entry(new_key, index_row(table, index, version), new=True)
 
@@ -138,15 +149,16 @@ def set_expiries(session: Session, table: TableDefinition) -> None:
     session.clear_expiries(bounds)
     if table.ttl is None:
         return
-    found = [(key, expiry(decode_item(row.content).get(table.ttl))) for key, row in session.items(bounds)]
-    for key, expires in found:
+    # All are read before the first is changed, so that no cursor runs over rows that change.
+    expiries = [(key, expiry(decode_item(row.content).get(table.ttl))) for key, row in session.items(bounds)]
+    for key, expires in expiries:
         if expires is not None:
             session.set_expiry(key, expires)
 
 
-def expired(session: Session, now: float, most: int) -> list[bytes]:
+def expired_keys(session: Session, now: float, limit: int) -> list[bytes]:
     """The keys of items that have expired by now, the longest expired first."""
-    return session.expired(now - MAX_EXPIRED_SECONDS, now, most)
+    return session.expired_keys(now - MAX_EXPIRED_SECONDS, now, limit)
 
 
 MAX_EXPIRED_SECONDS: Final = 5 * 365 * 86_400

@@ -1,7 +1,7 @@
 """Write one item. PutItem, batches and transactions all come through here.
 
 `prepare` checks a request without the store and returns a `PreparedWrite`. `bind` checks that against its table and
-returns a `BoundWrite`. `perform` runs it in an open transaction and returns a `WriteResult`.
+returns a `BoundWrite`. `perform` runs it in an open transaction and returns a `WriteOutcome`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class BoundWrite(msgspec.Struct, frozen=True):
     key: bytes
 
 
-class WriteResult(msgspec.Struct, frozen=True):
+class WriteOutcome(msgspec.Struct, frozen=True):
     """The stored item before and after a write."""
 
     before: StoredRow | None
@@ -57,149 +57,186 @@ class WriteResult(msgspec.Struct, frozen=True):
 def prepare(request: WriteOptions, table_name: str, *, newer_words: bool = False) -> PreparedWrite:
     """Check a write as far as possible without its table. `newer_words` is about the values of its expressions."""
     kind = _KINDS[type(request)]
-    text = request.condition_expression
+    condition = request.condition_expression
     update_expression = request.update_expression if kind == "update" else None  # type: ignore[attr-defined]
     content, size = measured((request.item if kind == "put" else request.key) or {})  # type: ignore[attr-defined]
+    # The size of an update's result is known only when it is applied.
     if kind == "put" and size > limits.ITEM_SIZE:
         raise UnprefixedError("Item size has exceeded the maximum allowed size")
-    if text is None and update_expression is None:
+    if condition is None and update_expression is None:
         return PreparedWrite(kind, table_name, content, size)
     names, values = request.expression_attribute_names, request.expression_attribute_values
-    found, bound = compile_expressions(text, update_expression, names, values, newer_words=newer_words)
-    shown = request.return_values_on_condition_check_failure == "ALL_OLD"
-    return PreparedWrite(kind, table_name, content, size, found, bound, shown)
+    expressions, used_values = compile_expressions(condition, update_expression, names, values, newer_words=newer_words)
+    show_on_failure = request.return_values_on_condition_check_failure == "ALL_OLD"
+    return PreparedWrite(kind, table_name, content, size, expressions, used_values, show_on_failure)
 
 
 def check_expressions(request: WriteOptions) -> None:
     """Check only the expressions of a write, even if its key is invalid."""
-    text, update = (
+    condition, update = (
         request.condition_expression,
         request.update_expression if isinstance(request, UpdateItemInput) else None,
     )
-    if text is not None or update is not None:
-        compile_expressions(text, update, request.expression_attribute_names, request.expression_attribute_values)
+    if condition is not None or update is not None:
+        compile_expressions(condition, update, request.expression_attribute_names, request.expression_attribute_values)
 
 
 _KINDS = {PutItemInput: "put", UpdateItemInput: "update", DeleteItemInput: "delete", ConditionCheck: "check"}
 
 
-def bind(prepared: PreparedWrite, table: TableDefinition) -> BoundWrite:
+def bind(write: PreparedWrite, table: TableDefinition) -> BoundWrite:
     """Check a write against its table."""
-    if prepared.kind == "put":
-        key = encode_item_key(table, prepared.content)
-        check_index_keys(table, prepared.content)
+    if write.kind == "put":
+        key = encode_item_key(table, write.content)
+        # A put has the index keys of its item, and they can be checked now. An update has them only when it is applied.
+        check_index_keys(table, write.content)
     else:
-        key = encode_key(table, prepared.content)
-    found = prepared.expressions
-    if found.nested:
-        check_scalar(table, found.nested)
-    if found.update is not None:
-        _check_updated_paths(table, found, found.update, prepared.values)
-    return BoundWrite(prepared, table, key)
+        key = encode_key(table, write.content)
+    expressions = write.expressions
+    if expressions.nested_paths:
+        check_scalar(table, expressions.nested_paths)
+    if expressions.update is not None:
+        _check_updated_paths(table, expressions, expressions.update, write.values)
+    return BoundWrite(write, table, key)
 
 
-def _check_updated_paths(table: TableDefinition, found: WriteExpressions, update: Update, values: Values) -> None:
-    if _spares_indexes(table, update) or not update.heads.isdisjoint(table.keys.names):
-        return  # changing the key is reported first, after the condition
+def _check_updated_paths(table: TableDefinition, expressions: WriteExpressions, update: Update, values: Values) -> None:
+    if _keeps_index_keys(table, update) or not update.heads.isdisjoint(table.keys.names):
+        # Changing the key is reported first, after the condition.
+        return
+    # DynamoDB checks values that an update assigns to a whole index key attribute before it tests the condition. What
+    # follows from the item, such as the sum of two numbers, is checked after it.
     literals = {
         str(action.path.steps[0]): values[action.operand.name]
         for action in update.actions
         if isinstance(action, SetAction) and isinstance(action.operand, Placeholder) and len(action.path.steps) == 1
     }
-    check_index_keys(table, literals, updated=not found.legacy)
+    check_index_keys(table, literals, is_update=not expressions.legacy)
     check_scalar(table, update.paths)
 
 
-def perform(session: Session, write: BoundWrite, capacity: Capacity, *, transactional: bool = False) -> WriteResult:
+def perform(session: Session, write: BoundWrite, capacity: Capacity, *, transactional: bool = False) -> WriteOutcome:
     """Read the item, test the condition, change the item and its index entries, and count the units."""
-    prepared, table, key = write.prepared, write.table, write.key
-    kind, found = prepared.kind, prepared.expressions
+    # Every write runs this, and each call of a further function costs it almost one percent. So there are few steps.
+    table, prepared = write.table, write.prepared
     try:
-        before = session.get(key)
+        before = session.get(write.key)
     except DamageError:
-        if kind not in ("put", "delete") or found.condition is not None:
+        if _needs_former_item(prepared):
             raise
-        remove_damaged(session, table, key)  # the write replaces or deletes it in any case
+        # The write replaces or deletes the item, whatever it was. This is how a user repairs a damaged file.
+        remove_damaged(session, table, write.key)
         before = None
-    old_item = None
-    if found.condition is not None:
-        if found.presence in table.keys.names:
-            fulfilled = (before is not None) is found.present  # every existing item has its key attributes
-        else:
-            old_item = None if before is None else rows.decode_item(before.content)
-            fulfilled = found.condition(old_item or {}, prepared.values)
-        if not fulfilled:
-            shown = prepared.show_on_failure and before is not None
-            raise condition_failed(rows.decode_item(before.content) if shown and before is not None else None)
-    if kind == "check":
-        capacity.wrote(before.size if before else 0, transactional=transactional)
-        return WriteResult(before, before)
-    if before is None and found.update is not None and found.update.only_removes:
-        _check_key_stays(table, found.update)
+    old_size = 0 if before is None else before.size
+    old_item = None if prepared.expressions.condition is None else _test_condition(write, before)
+    if prepared.kind == "check":
+        capacity.wrote(old_size, transactional=transactional)
+        return WriteOutcome(before, before)
+    update = prepared.expressions.update
+    if before is None and update is not None and update.only_removes:
+        # REMOVE and DELETE alone do not create an item. DynamoDB counts a write nevertheless.
+        _check_key_stays(table, update)
         capacity.wrote(0, transactional=transactional)
-        return WriteResult(None, None)  # REMOVE and DELETE alone do not create an item
+        return WriteOutcome(None, None)
     if before is not None and old_item is None:
-        if kind == "update":
+        # Decoded only if something needs it: most puts and deletes need nothing of the former item.
+        if prepared.kind == "update":
             old_item = rows.decode_item(before.content)
         elif table.indexes:
             old_item = table.decode_indexed(before.content)
-    stays = False
-    if kind == "put":
-        new_item: Item | None = prepared.content
-        after: StoredRow | None = StoredRow(prepared.size, rows.encode_item(new_item))
-    elif kind == "update":
-        stays = found.update is None or _spares_indexes(table, found.update)
-        new_item = _updated(write, old_item, stays)
-        after = _row(found, new_item, old_item, before)
-    else:
-        new_item = after = None
-    if after is None or new_item is None:
-        if before is not None:
-            session.delete(key)
-    elif table.ttl is None:
-        session.put(key, before, after)
-    else:
-        session.put_expiring(key, before, after, expiry(new_item.get(table.ttl)))
-    capacity.wrote(max(before.size if before else 0, after.size if after else 0), transactional=transactional)
+    version, keeps_entry_keys = _change_item(session, write, old_item, before)
+    after = None if version is None else version.row
+    # A write costs the units of the larger version: making an item smaller is not cheaper.
+    capacity.wrote(old_size if after is None else max(old_size, after.size), transactional=transactional)
     if table.indexes:
-        rows.update_indexes(
-            session,
-            table,
-            key,
-            None if before is None or old_item is None else ItemVersion(old_item, before),
-            None if after is None or new_item is None else ItemVersion(new_item, after),
-            capacity,
-            stays=stays and before is not None,
-        )
+        old_version = None if before is None or old_item is None else ItemVersion(old_item, before)
+        rows.update_indexes(session, table, write.key, old_version, version, capacity, keep_entry_key=keeps_entry_keys)
     if table.is_recorded:
-        if table.stream is not None:
-            record_change(session, table, table.stream, prepared.content, before, after)
-        if table.recovery is not None:
-            log_change(session, table, key, before, after)
-    return WriteResult(before, after)
+        _record(session, write, before, after)
+    return WriteOutcome(before, after)
 
 
-def _updated(write: BoundWrite, old: Item | None, stays: bool) -> Item:
-    """The item after an update. `stays` says that no index key attribute changes."""
+def _needs_former_item(prepared: PreparedWrite) -> bool:
+    """Whether a write depends on the content of the item before it."""
+    return prepared.kind not in ("put", "delete") or prepared.expressions.condition is not None
+
+
+def _test_condition(write: BoundWrite, before: StoredRow | None) -> Item | None:
+    """Raise DynamoDB's error if the condition is false. Return the existing item, if it had to be decoded."""
+    prepared = write.prepared
+    expressions = prepared.expressions
+    assert expressions.condition is not None, "only a write with a condition is tested"
+    old_item = None
+    if expressions.existence_of in write.table.keys.names:
+        # Every existing item has its key attributes, so the most common condition of all needs no decoding.
+        is_fulfilled = (before is not None) is expressions.must_exist
+    else:
+        old_item = None if before is None else rows.decode_item(before.content)
+        is_fulfilled = expressions.condition(old_item or {}, prepared.values)
+    if is_fulfilled:
+        return old_item
+    if before is None or not prepared.show_on_failure:
+        raise condition_failed(None)
+    raise condition_failed(rows.decode_item(before.content))
+
+
+def _change_item(
+    session: Session, write: BoundWrite, old_item: Item | None, before: StoredRow | None
+) -> tuple[ItemVersion | None, bool]:
+    """Put or delete the item. Return it as it is now, and whether all of its index entries keep their keys."""
     prepared, table = write.prepared, write.table
-    item = prepared.content if old is None else old
-    change, update = prepared.expressions.change, prepared.expressions.update
+    if prepared.kind == "delete":
+        if before is not None:
+            session.delete(write.key)
+        return None, False
+    keeps_entry_keys = False
+    if prepared.kind == "put":
+        version = ItemVersion(prepared.content, StoredRow(prepared.size, rows.encode_item(prepared.content)))
+    else:
+        expressions = prepared.expressions
+        keeps_indexes = expressions.update is None or _keeps_index_keys(table, expressions.update)
+        new_item = _apply_update(write, old_item, keeps_indexes)
+        version = ItemVersion(new_item, _row_of(expressions, new_item, old_item, before))
+        # A new item has no entries yet whose keys could be kept.
+        keeps_entry_keys = keeps_indexes and before is not None
+    if table.ttl is None:
+        session.put(write.key, before, version.row)
+    else:
+        session.put_expiring(write.key, before, version.row, expiry(version.item.get(table.ttl)))
+    return version, keeps_entry_keys
+
+
+def _record(session: Session, write: BoundWrite, before: StoredRow | None, after: StoredRow | None) -> None:
+    """Add a write to the stream of its table and to the log of point-in-time recovery."""
+    table = write.table
+    if table.stream is not None:
+        record_change(session, table, table.stream, write.prepared.content, before, after)
+    if table.recovery is not None:
+        log_change(session, table, write.key, before, after)
+
+
+def _apply_update(write: BoundWrite, old_item: Item | None, keeps_indexes: bool) -> Item:
+    """The item after an update. `keeps_indexes` says that no index key attribute changes."""
+    write_request, table = write.prepared, write.table
+    base_item = write_request.content if old_item is None else old_item
+    change, update = write_request.expressions.change, write_request.expressions.update
     if change is None or update is None:
-        return item
+        return base_item
     _check_key_stays(table, update)
-    changed = change(item, prepared.values)
-    if stays:
-        return changed
-    legacy = prepared.expressions.legacy
+    new_item = change(base_item, write_request.values)
+    if keeps_indexes:
+        return new_item
+    legacy = write_request.expressions.legacy
+    # A value of the wrong type has another message here than in `check_index_keys`.
     for attribute, _ in () if legacy else table.index_attributes:
-        value = changed.get(attribute.name)
+        value = new_item.get(attribute.name)
         if value is not None and attribute.type not in value:
             refuse("The update expression attempted to update the secondary index key to unsupported type")
-    check_index_keys(table, changed, updated=not legacy)
-    return changed
+    check_index_keys(table, new_item, is_update=not legacy)
+    return new_item
 
 
-def _spares_indexes(table: TableDefinition, update: Update) -> bool:
+def _keeps_index_keys(table: TableDefinition, update: Update) -> bool:
     """Whether an update leaves all index key attributes unchanged."""
     return update.heads.isdisjoint(table.index_names)
 
@@ -214,11 +251,12 @@ def _check_key_stays(table: TableDefinition, update: Update) -> None:
             )
 
 
-def _row(found: WriteExpressions, item: Item, old_item: Item | None, before: StoredRow | None) -> StoredRow:
-    if old_item is None or before is None or found.update is None:
+def _row_of(expressions: WriteExpressions, item: Item, old_item: Item | None, before: StoredRow | None) -> StoredRow:
+    if old_item is None or before is None or expressions.update is None:
         size = item_size(item)
     else:
-        size = before.size + changed_size(old_item, item, found.update.heads)
+        # Only attributes that the update names can have changed their size. Measuring the others again takes longer.
+        size = before.size + changed_size(old_item, item, expressions.update.heads)
     if size > limits.ITEM_SIZE:
         raise invalid("Item size to update has exceeded the maximum allowed size")
     return StoredRow(size, rows.encode_item(item))

@@ -12,6 +12,8 @@ from typing import Any
 import msgspec
 
 from prejoin.protocol.expressions import (
+    BoundCondition,
+    BoundUpdate,
     Change,
     Condition,
     DocumentPath,
@@ -25,8 +27,8 @@ from prejoin.protocol.expressions import (
 )
 from prejoin.protocol.expressions.nodes import FunctionCall, Operand, Values
 
-_KEPT = 2048
-_SMALL = 4096
+_CACHED_EXPRESSIONS = 2048
+_CACHED_LENGTH = 4096
 """The length of texts and names together. Larger ones are rare and not cached, to bound the cache."""
 
 
@@ -36,12 +38,13 @@ class WriteExpressions(msgspec.Struct, frozen=True, eq=False):
     condition: Test | None = None
     change: Change | None = None
     update: Update | None = None
-    nested: tuple[DocumentPath, ...] = ()
+    nested_paths: tuple[DocumentPath, ...] = ()
     """The paths into documents that they read."""
-    presence: str = ""
+    existence_of: str = ""
     """The attribute, if the condition is just attribute_exists or attribute_not_exists, which is the most common case.
     """
-    present: bool = True
+    must_exist: bool = True
+    """Whether that is attribute_exists."""
     legacy: bool = False
     """Whether they were translated from legacy parameters, which have their own messages."""
 
@@ -58,33 +61,51 @@ def compile_expressions(
     newer_words: bool = False,
 ) -> tuple[WriteExpressions, Values]:
     """Compile expressions, or find them in the cache, and check the values. Raise DynamoDB's errors."""
-    key = (
+    # Of each value its placeholder and its type: a value is a dictionary with one member, named by its type.
+    signature = (
         condition,
         update,
         None if names is None else tuple(names.items()),
         None if values is None else tuple([(name, *value) for name, value in values.items()]),
     )
-    found = _programs.get(key)
-    if found is not None:
-        return found, {} if values is None else checked_values(values, newer_words=newer_words)
+    expressions = _programs.get(signature)
+    if expressions is not None:
+        return expressions, {} if values is None else checked_values(values, newer_words=newer_words)
     substitutions = Substitutions(names, values, newer_words=newer_words)
-    changed = None if update is None else bind_update(update, substitutions)
-    tested = None if condition is None else bind_condition(condition, substitutions)
+    bound_update = None if update is None else bind_update(update, substitutions)
+    bound_condition = None if condition is None else bind_condition(condition, substitutions)
     substitutions.finish()
-    presence, present = ("", True) if tested is None else _presence(tested.tree)
-    found = WriteExpressions(
-        None if tested is None else tested.run,
-        None if changed is None else changed.run,
-        None if changed is None else changed.tree,
-        _nested(condition, [tested.tree] if tested else ()) + _nested(update, changed.tree.operands if changed else ()),
-        presence,
-        present,
+    expressions = _expressions_of(condition, bound_condition, update, bound_update)
+    # The checks of a delicate expression depend on the values themselves, not only on their types.
+    is_delicate = (bound_condition is not None and bound_condition.delicate) or (
+        bound_update is not None and bound_update.delicate
     )
-    if not (tested and tested.delicate) and not (changed and changed.delicate) and _is_plain(key):
-        if len(_programs) >= _KEPT:
+    if not is_delicate and _is_plain(signature):
+        if len(_programs) >= _CACHED_EXPRESSIONS:
+            # All at once: a program with so many different expressions has values in their texts, and does not use them
+            # again.
             _programs.clear()
-        _programs[key] = found
-    return found, substitutions.values
+        _programs[signature] = expressions
+    return expressions, substitutions.values
+
+
+def _expressions_of(
+    condition: str | None, bound_condition: BoundCondition | None, update: str | None, bound_update: BoundUpdate | None
+) -> WriteExpressions:
+    """The compiled expressions of a write, from its texts and their bound trees."""
+    condition_run: Test | None = None
+    change: Change | None = None
+    update_tree: Update | None = None
+    nested_paths: tuple[DocumentPath, ...] = ()
+    existence_of, must_exist = "", True
+    if bound_condition is not None:
+        condition_run = bound_condition.run
+        nested_paths += _nested_paths_of(condition, [bound_condition.tree])
+        existence_of, must_exist = _existence_test_of(bound_condition.tree)
+    if bound_update is not None:
+        change, update_tree = bound_update.run, bound_update.tree
+        nested_paths += _nested_paths_of(update, update_tree.operands)
+    return WriteExpressions(condition_run, change, update_tree, nested_paths, existence_of, must_exist)
 
 
 _programs: dict[tuple[Any, ...], WriteExpressions] = {}
@@ -94,12 +115,12 @@ def _is_plain(key: tuple[Any, ...]) -> bool:
     """Whether a cache key is small and complete. A value with a second, null member could be of either type."""
     condition, update, names, values = key
     texts = [condition or "", update or ""]
-    for pair in (*(names or ()), *(values or ())):
-        texts += pair
-    return all(len(value) == 2 for value in values or ()) and sum(map(len, texts)) <= _SMALL
+    for name_and_content in (*(names or ()), *(values or ())):
+        texts += name_and_content
+    return all(len(value) == 2 for value in values or ()) and sum(map(len, texts)) <= _CACHED_LENGTH
 
 
-def _presence(tree: Condition) -> tuple[str, bool]:
+def _existence_test_of(tree: Condition) -> tuple[str, bool]:
     match tree:
         case FunctionCall("attribute_exists", (DocumentPath((str(name),)),)):
             return name, True
@@ -108,7 +129,7 @@ def _presence(tree: Condition) -> tuple[str, bool]:
     return "", True
 
 
-def _nested(text: str | None, trees: Iterable[Condition | Operand]) -> tuple[DocumentPath, ...]:
+def _nested_paths_of(text: str | None, trees: Iterable[Condition | Operand]) -> tuple[DocumentPath, ...]:
     """The paths into documents that an expression reads. Most texts have none, and are not searched."""
     if text is None or not ("." in text or "[" in text):
         return ()

@@ -31,7 +31,7 @@ def missing_resource(member: str, field: str, code: str, message: str) -> Operat
     def find_nothing(database: Database, request: NamedInput) -> dict[str, Any]:
         name = getattr(request, field)
         constraints = Constraints()
-        constraints.required(member, name)
+        constraints.require(member, name)
         constraints.finish()
         raise DynamoDBError(code, message.format(name))
 
@@ -45,7 +45,7 @@ def describe_kinesis_destination(database: Database, request: TableInput) -> dic
 def find_no_kinesis_stream(database: Database, request: NamedInput) -> dict[str, Any]:
     """Enable, update or disable a destination. There is no Kinesis here, so no stream has the given ARN."""
     constraints = Constraints()
-    constraints.required("streamArn", request.stream_arn)
+    constraints.require("streamArn", request.stream_arn)
     constraints.finish()
     _existing(database, request)
     raise not_found(f"Requested resource not found: Kinesis data stream: {request.stream_arn} not found")

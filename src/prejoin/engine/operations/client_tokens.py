@@ -23,7 +23,7 @@ MAX_TOKENS = 250_000
 """The number of remembered tokens, about 40 MB in memory. If there are more within ten minutes (over 400 a second), the
 oldest are dropped early. A repetition of such a request is then applied again.
 """
-_DIGEST = 16
+_DIGEST_LENGTH = 16
 
 
 class ClientTokens:
@@ -35,17 +35,19 @@ class ClientTokens:
 
     def find_response(self, session: Session, token: bytes, digest: bytes) -> dict[str, Any] | None:
         """The response to the same request with this token. Another request with the same token raises an error."""
+        # A record is the expiry in 8 bytes, the digest of the request in 16, and the response, if it has members.
         record = session.token(token)
         if record is None or token_expiry(record) < time.time():
             return None
-        if record[8 : 8 + _DIGEST] != digest:
+        if record[8 : 8 + _DIGEST_LENGTH] != digest:
             raise DynamoDBError("IdempotentParameterMismatchException")
-        response = record[8 + _DIGEST :]
+        response = record[8 + _DIGEST_LENGTH :]
         return msgspec.json.decode(response, type=dict[str, Any]) if response else {}
 
     def remember(self, session: Session, token: bytes, digest: bytes, response: dict[str, Any]) -> None:
         now = time.time()
         self._since += 1
+        # In a file the removal takes two statements, so not every transaction does it.
         if now > self._forget_next or self._since > _FORGETTING_TOKENS:
             session.forget_tokens(now, MAX_TOKENS)
             self._forget_next, self._since = now + _FORGETTING_SECONDS, 0
@@ -57,25 +59,26 @@ class ClientTokens:
 
 def digest_of(request: TransactWriteItemsInput) -> bytes:
     """A digest of a request's content, to recognise repetitions."""
-    return hashed_content(request.transact_items)
+    return content_digest(request.transact_items)
 
 
-def hashed_content(content: Any) -> bytes:
-    return _hashed(_encode_in_order(content))
+def content_digest(content: Any) -> bytes:
+    return _digest(_encode_in_order(content))
 
 
-def hashed_token(token: str) -> bytes:
+def token_digest(token: str) -> bytes:
     """The hash under which a token is stored."""
-    return _hashed(token.encode())
+    return _digest(token.encode())
 
 
-def _hashed(content: bytes) -> bytes:
-    whole: bytes = _sha256()(content).digest()
-    return whole[:_DIGEST]
+def _digest(content: bytes) -> bytes:
+    full_digest: bytes = _sha256()(content).digest()
+    return full_digest[:_DIGEST_LENGTH]
 
 
 @cache
 def _sha256() -> Callable[[bytes], Any]:
-    from hashlib import sha256  # it loads OpenSSL, and few transactions in process have a token
+    # It loads OpenSSL, and few transactions in process have a token.
+    from hashlib import sha256
 
     return sha256

@@ -31,40 +31,40 @@ from prejoin.protocol.values import Item
 
 _FILE_BYTES = 32 * MB
 """The size of a data file before it is compressed. One file is held in memory."""
-_OF_SUMMARY = ("ExportArn", "ExportStatus", "ExportType")
+_SUMMARY_MEMBERS = ("ExportArn", "ExportStatus", "ExportType")
 _VIEWS = ("NEW_IMAGE", "NEW_AND_OLD_IMAGES")
 _encode = msgspec.json.Encoder().encode
 
 
 def export_table(database: Database, request: ExportTableInput) -> dict[str, Any]:
-    _check(request)
-    now, wish = time.time(), _encode(request).decode()
+    _check_request(request)
+    now, request_text = time.time(), _encode(request).decode()
     with database.store.reading(snapshot=True) as session:
-        known = find_repeated(session, Export, request.client_token, wish)
-        if known is not None:
-            return {"ExportDescription": known.description}
+        earlier_export = find_repeated(session, Export, request.client_token, request_text)
+        if earlier_export is not None:
+            return {"ExportDescription": earlier_export.description}
         table = find_table(database, session, table_name(request.table_arn))
-        export = _Export(table, request, now)
+        export = _RunningExport(table, request, now)
         description = export.describe()
         try:
             description |= export.write(find_bucket(database.buckets, str(request.s3_bucket)), session)
         except (BucketError, OSError) as error:
             description |= {"ExportStatus": "FAILED", **failure(error)}
     with database.store.writing() as session:
-        Export(export.arn, description | {"EndTime": time.time()}, wish).keep(session)
+        Export(export.arn, description | {"EndTime": time.time()}, request_text).keep(session)
     return {"ExportDescription": export.describe()}
 
 
-def _check(request: ExportTableInput) -> None:
+def _check_request(request: ExportTableInput) -> None:
     constraints = Constraints()
-    constraints.required("tableArn", request.table_arn)
-    constraints.required("s3Bucket", request.s3_bucket)
+    constraints.require("tableArn", request.table_arn)
+    constraints.require("s3Bucket", request.s3_bucket)
     constraints.one_of("exportFormat", request.export_format, ("DYNAMODB_JSON", "ION"))
     constraints.one_of("exportType", request.export_type, ("FULL_EXPORT", "INCREMENTAL_EXPORT"))
     constraints.one_of("s3SseAlgorithm", request.s3_sse_algorithm, ("AES256", "KMS"))
-    wish = request.incremental_export_specification
-    if wish is not None:
-        constraints.one_of("incrementalExportSpecification.exportViewType", wish.export_view_type, _VIEWS)
+    specification = request.incremental_export_specification
+    if specification is not None:
+        constraints.one_of("incrementalExportSpecification.exportViewType", specification.export_view_type, _VIEWS)
     constraints.finish()
     check_bucket(str(request.s3_bucket))
     check_key(request.s3_prefix or "")
@@ -72,14 +72,14 @@ def _check(request: ExportTableInput) -> None:
         refuse("This engine exports DYNAMODB_JSON; it does not write ION")
     if request.filter_specification is not None:
         refuse("This engine exports whole tables; it has no FilterSpecification yet")
-    if (request.export_type == "INCREMENTAL_EXPORT") != (wish is not None):
+    if (request.export_type == "INCREMENTAL_EXPORT") != (specification is not None):
         refuse(
             "One or more parameter values were invalid: IncrementalExportSpecification must be specified exactly if "
             "ExportType is INCREMENTAL_EXPORT"
         )
 
 
-class _Export:
+class _RunningExport:
     """An export at work."""
 
     def __init__(self, table: TableDefinition, request: ExportTableInput, now: float) -> None:
@@ -88,11 +88,12 @@ class _Export:
         self._table, self._request, self._begun, self._size = table, request, now, 0
         earliest, latest = restorable(table, now)
         self._moment = latest if request.export_time is None else request.export_time
-        wish = request.incremental_export_specification or IncrementalExport()
-        self._first = earliest if wish.export_from_time is None else wish.export_from_time
-        self._last = latest if wish.export_to_time is None else wish.export_to_time
-        self._view = wish.export_view_type or "NEW_AND_OLD_IMAGES"
+        specification = request.incremental_export_specification or IncrementalExport()
+        self._first = earliest if specification.export_from_time is None else specification.export_from_time
+        self._last = latest if specification.export_to_time is None else specification.export_to_time
+        self._view = specification.export_view_type or "NEW_AND_OLD_IMAGES"
         self._is_full = request.incremental_export_specification is None
+        # A full export shows one moment, an incremental one the changes between two.
         times = (self._moment,) if self._is_full else (self._first, self._last)
         if not all(earliest <= moment <= latest for moment in times) or self._first > self._last:
             raise DynamoDBError(
@@ -108,8 +109,8 @@ class _Export:
     def describe(self) -> dict[str, Any]:
         """The description while the export is in progress."""
         table, request = self._table, self._request
-        wish = request.incremental_export_specification
-        shown = {
+        specification = request.incremental_export_specification
+        members = {
             "ExportArn": self.arn,
             "ExportStatus": "IN_PROGRESS",
             "StartTime": self._begun,
@@ -125,22 +126,25 @@ class _Export:
             "ExportFormat": "DYNAMODB_JSON",
             "ExportType": "FULL_EXPORT" if self._is_full else "INCREMENTAL_EXPORT",
             "IncrementalExportSpecification": None
-            if wish is None
+            if specification is None
             else {"ExportFromTime": self._first, "ExportToTime": self._last, "ExportViewType": self._view},
         }
-        return {member: value for member, value in shown.items() if value is not None}
+        return {member: value for member, value in members.items() if value is not None}
 
     def write(self, bucket: Path, session: Session) -> dict[str, Any]:
         """Write all files. Return what the description says then."""
         (bucket / self._root).mkdir(parents=True)
         (bucket / self._data).mkdir(parents=True, exist_ok=True)
+        # AWS creates this file first, to see whether it may write into the bucket.
         (bucket / self._root / "_started").touch()
         lines = self._items(session) if self._is_full else self._changes(session)
-        files = [_write_data(bucket, self._data, some) for some in _parts(lines)]
-        _write_checked(bucket / self._root / "manifest-files.json", b"".join(_encode(file) + b"\n" for file in files))
+        files = [_write_data(bucket, self._data, file_lines) for file_lines in _split_lines(lines)]
+        _write_with_checksum(
+            bucket / self._root / "manifest-files.json", b"".join(_encode(file) + b"\n" for file in files)
+        )
         count = sum(file["itemCount"] for file in files)
         summary = self._summary() | {"billedSizeBytes": self._size, "itemCount": count}
-        _write_checked(bucket / self._root / "manifest-summary.json", _encode(summary))
+        _write_with_checksum(bucket / self._root / "manifest-summary.json", _encode(summary))
         return {
             "ExportStatus": "COMPLETED",
             "ExportManifest": f"{self._root}/manifest-summary.json",
@@ -151,19 +155,19 @@ class _Export:
     def _summary(self) -> dict[str, Any]:
         request, table = self._request, self._table
         times = (
-            {"exportTime": _shown_time(self._moment)}
+            {"exportTime": _format_time(self._moment)}
             if self._is_full
             else {
-                "exportFromTime": _shown_time(self._first),
-                "exportToTime": _shown_time(self._last),
+                "exportFromTime": _format_time(self._first),
+                "exportToTime": _format_time(self._last),
                 "outputView": self._view,
             }
         )
         return {
             "version": "2020-06-30" if self._is_full else "2023-08-01",
             "exportArn": self.arn,
-            "startTime": _shown_time(self._begun),
-            "endTime": _shown_time(time.time()),
+            "startTime": _format_time(self._begun),
+            "endTime": _format_time(time.time()),
             "tableArn": table.arn,
             "tableId": table.uuid,
             **times,
@@ -198,18 +202,18 @@ class _Export:
             yield _encode(line) + b"\n"
 
 
-def _parts(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+def _split_lines(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
     """The lines of each data file."""
-    some: list[bytes] = []
+    file_lines: list[bytes] = []
     size = 0
     for line in lines:
-        some.append(line)
+        file_lines.append(line)
         size += len(line)
         if size >= _FILE_BYTES:
-            yield some
-            some, size = [], 0
-    if some:
-        yield some
+            yield file_lines
+            file_lines, size = [], 0
+    if file_lines:
+        yield file_lines
 
 
 def _write_data(bucket: Path, folder: str, lines: list[bytes]) -> dict[str, Any]:
@@ -218,8 +222,10 @@ def _write_data(bucket: Path, folder: str, lines: list[bytes]) -> dict[str, Any]
     from hashlib import md5
 
     key = f"{folder}/{new_id().replace('-', '')}.json.gz"
+    # Without the time, so that the same items make the same file.
     content = gzip.compress(b"".join(lines), mtime=0)
     (bucket / key).write_bytes(content)
+    # AWS's manifests have MD5. It detects errors of transmission, and protects from nothing else.
     checksum = md5(content, usedforsecurity=False)
     return {
         "itemCount": len(lines),
@@ -229,7 +235,7 @@ def _write_data(bucket: Path, folder: str, lines: list[bytes]) -> dict[str, Any]
     }
 
 
-def _write_checked(path: Path, content: bytes) -> None:
+def _write_with_checksum(path: Path, content: bytes) -> None:
     """Write a manifest, and beside it a file with its checksum."""
     from hashlib import md5
 
@@ -237,7 +243,7 @@ def _write_checked(path: Path, content: bytes) -> None:
     path.with_suffix(".md5").write_bytes(b64encode(md5(content, usedforsecurity=False).digest()))
 
 
-def _shown_time(moment: float) -> str:
+def _format_time(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -247,6 +253,6 @@ def describe_export(database: Database, request: ExportInput) -> dict[str, Any]:
 
 def list_exports(database: Database, request: ListExportsInput) -> dict[str, Any]:
     page = ("maxResults", request.max_results)
-    found, following = list_transfers(database, Export, request.table_arn, page, request.next_token)
-    summaries = [{member: export.description[member] for member in _OF_SUMMARY} for export in found]
-    return {"ExportSummaries": summaries, **following}
+    exports, token_member = list_transfers(database, Export, request.table_arn, page, request.next_token)
+    summaries = [{member: export.description[member] for member in _SUMMARY_MEMBERS} for export in exports]
+    return {"ExportSummaries": summaries, **token_member}

@@ -37,44 +37,45 @@ if TYPE_CHECKING:
     from gzip import GzipFile
 
 _DELIMITERS = ",;:|\t "
-_OF_SUMMARY = ("ImportArn", "ImportStatus", "TableArn", "S3BucketSource", "InputFormat", "StartTime", "EndTime")
+_SUMMARY_MEMBERS = ("ImportArn", "ImportStatus", "TableArn", "S3BucketSource", "InputFormat", "StartTime", "EndTime")
 _decode_line = msgspec.json.Decoder(PutRequest).decode
 
 
 def import_table(database: Database, request: ImportTableInput) -> dict[str, Any]:
-    source, creation = _check(request)
+    source, creation = _check_request(request)
     table = new_table(database, creation)
     arn = f"{table.arn}/import/{new_id()}"
     description = _describe(request, table, arn)
-    wish = msgspec.json.encode(request).decode()
+    request_text = msgspec.json.encode(request).decode()
     with database.store.writing() as session:
-        known = find_repeated(session, Import, request.client_token, wish)
-        if known is not None:
-            return {"ImportTableDescription": known.description}
+        earlier_import = find_repeated(session, Import, request.client_token, request_text)
+        if earlier_import is not None:
+            return {"ImportTableDescription": earlier_import.description}
         if database.catalog.get(session, table.name) is not None:
             raise DynamoDBError("ResourceInUseException", f"Table already exists: {table.name}")
         identity = database.catalog.add(session, table)
         try:
-            counted = _fill(session, replace(table, id=identity), request, _files(database, source))
-            ended = {"ImportStatus": "COMPLETED", **counted}
+            counts = _import_files(session, replace(table, id=identity), request, _find_files(database, source))
+            result = {"ImportStatus": "COMPLETED", **counts}
         except (BucketError, OSError) as error:
+            # The transaction goes on, because the description of the failed import is stored in it.
             rows.drop_all(session, identity)
             session.remove_table(identity)
-            ended = {"ImportStatus": "FAILED", **failure(error)}
-        Import(arn, description | ended | {"EndTime": time.time()}, wish).keep(session)
+            result = {"ImportStatus": "FAILED", **failure(error)}
+        Import(arn, description | result | {"EndTime": time.time()}, request_text).keep(session)
     return {"ImportTableDescription": description}
 
 
-def _check(request: ImportTableInput) -> tuple[BucketSource, CreateTableInput]:
+def _check_request(request: ImportTableInput) -> tuple[BucketSource, CreateTableInput]:
     source, creation = request.s3_bucket_source, request.table_creation_parameters
     constraints = Constraints()
-    constraints.required("s3BucketSource", source)
-    constraints.required("inputFormat", request.input_format)
+    constraints.require("s3BucketSource", source)
+    constraints.require("inputFormat", request.input_format)
     constraints.one_of("inputFormat", request.input_format, ("ION", "CSV", "DYNAMODB_JSON"))
     constraints.one_of("inputCompressionType", request.input_compression_type, ("GZIP", "NONE", "ZSTD"))
-    constraints.required("tableCreationParameters", creation)
+    constraints.require("tableCreationParameters", creation)
     if source is not None:
-        constraints.required("s3BucketSource.s3Bucket", source.s3_bucket)
+        constraints.require("s3BucketSource.s3Bucket", source.s3_bucket)
     constraints.finish()
     assert source is not None
     assert creation is not None
@@ -95,7 +96,7 @@ def _csv_options(request: ImportTableInput) -> CsvOptions:
 
 def _describe(request: ImportTableInput, table: TableDefinition, arn: str) -> dict[str, Any]:
     """The description while the import is in progress."""
-    shown = {
+    members = {
         "ImportArn": arn,
         "ImportStatus": "IN_PROGRESS",
         "TableArn": table.arn,
@@ -109,41 +110,43 @@ def _describe(request: ImportTableInput, table: TableDefinition, arn: str) -> di
         "TableCreationParameters": msgspec.to_builtins(request.table_creation_parameters),
         "StartTime": time.time(),
     }
-    return {member: value for member, value in shown.items() if value is not None}
+    return {member: value for member, value in members.items() if value is not None}
 
 
-def _files(database: Database, source: BucketSource) -> list[Path]:
-    found = objects(find_bucket(database.buckets, str(source.s3_bucket)), source.s3_key_prefix or "")
-    if not found:
+def _find_files(database: Database, source: BucketSource) -> list[Path]:
+    files = objects(find_bucket(database.buckets, str(source.s3_bucket)), source.s3_key_prefix or "")
+    if not files:
         raise BucketError("S3NoSuchKey", "There is no file whose key begins with the given prefix")
-    return found
+    return files
 
 
-def _fill(session: Session, table: TableDefinition, request: ImportTableInput, files: list[Path]) -> dict[str, int]:
+def _import_files(
+    session: Session, table: TableDefinition, request: ImportTableInput, files: list[Path]
+) -> dict[str, int]:
     """Put the items of all files into a new table. Return what the description counts."""
-    processed = imported = 0
+    processed_count = imported_count = 0
     capacity = UncountedCapacity(table)
     for file in files:
-        for item in _items(file, request, table):
-            processed += 1
+        for item in _read_items(file, request, table):
+            processed_count += 1
             try:
                 if item is None:
                     continue
                 content, size = measured(item)
                 if size <= limits.ITEM_SIZE:
                     perform(session, bind(PreparedWrite("put", table.name, content, size), table), capacity)
-                    imported += 1
+                    imported_count += 1
             except DynamoDBError:
                 pass
     return {
-        "ErrorCount": processed - imported,
+        "ErrorCount": processed_count - imported_count,
         "ProcessedSizeBytes": sum(file.stat().st_size for file in files),
-        "ProcessedItemCount": processed,
-        "ImportedItemCount": imported,
+        "ProcessedItemCount": processed_count,
+        "ImportedItemCount": imported_count,
     }
 
 
-def _items(file: Path, request: ImportTableInput, table: TableDefinition) -> Iterator[Attributes | None]:
+def _read_items(file: Path, request: ImportTableInput, table: TableDefinition) -> Iterator[Attributes | None]:
     """The items of a file; None for a line that is none."""
     import gzip
     import zlib
@@ -152,14 +155,14 @@ def _items(file: Path, request: ImportTableInput, table: TableDefinition) -> Ite
         content = gzip.GzipFile(fileobj=raw) if request.input_compression_type == "GZIP" else raw
         try:
             if request.input_format == "CSV":
-                yield from _csv_items(content, _csv_options(request), table)
+                yield from _read_csv(content, _csv_options(request), table)
             else:
-                yield from _json_items(content)
+                yield from _read_json(content)
         except (gzip.BadGzipFile, EOFError, zlib.error):
             raise BucketError("InvalidCompression", f"{file.name} is not a file of GZIP") from None
 
 
-def _json_items(lines: Iterable[bytes]) -> Iterator[Attributes | None]:
+def _read_json(lines: Iterable[bytes]) -> Iterator[Attributes | None]:
     for line in lines:
         if line.strip():
             try:
@@ -168,12 +171,13 @@ def _json_items(lines: Iterable[bytes]) -> Iterator[Attributes | None]:
                 yield None
 
 
-def _csv_items(
+def _read_csv(
     content: GzipFile | BufferedReader, options: CsvOptions, table: TableDefinition
 ) -> Iterator[Attributes | None]:
     """The items of a CSV file: keys have their types, everything else is text. Empty fields are left out."""
     import csv
 
+    # Spreadsheets write a byte order mark at the beginning.
     with TextIOWrapper(content, "utf-8-sig", errors="replace", newline="") as text:
         reader = csv.reader(text, delimiter=options.delimiter or ",")
         try:
@@ -192,6 +196,7 @@ def _csv_items(
             if len(fields) > len(header):
                 yield None
             elif fields:
+                # A line may have fewer fields than the header.
                 pairs = zip(header, fields, strict=False)
                 item: dict[str, Any] = {name: {types.get(name, "S"): field} for name, field in pairs if field}
                 yield item
@@ -203,6 +208,9 @@ def describe_import(database: Database, request: ImportInput) -> dict[str, Any]:
 
 def list_imports(database: Database, request: ListImportsInput) -> dict[str, Any]:
     page = ("pageSize", request.page_size)
-    found, following = list_transfers(database, Import, request.table_arn, page, request.next_token)
-    summaries = [{name: each.description[name] for name in _OF_SUMMARY if name in each.description} for each in found]
-    return {"ImportSummaryList": summaries, **following}
+    imports, token_member = list_transfers(database, Import, request.table_arn, page, request.next_token)
+    summaries = [
+        {name: import_.description[name] for name in _SUMMARY_MEMBERS if name in import_.description}
+        for import_ in imports
+    ]
+    return {"ImportSummaryList": summaries, **token_member}

@@ -11,7 +11,7 @@ from prejoin.engine import legacy
 from prejoin.engine.items import rows
 from prejoin.engine.items.capacity import capacity_counter, consumed_capacity
 from prejoin.engine.items.keys import check_scalar, encode_key
-from prejoin.engine.items.write import PreparedWrite, WriteResult, bind, perform, prepare
+from prejoin.engine.items.write import PreparedWrite, WriteOutcome, bind, perform, prepare
 from prejoin.engine.operations.database import Database
 from prejoin.engine.requests import (
     DeleteItemInput,
@@ -40,7 +40,7 @@ from prejoin.protocol.values import Item, canonical_item
 def get_item(database: Database, request: GetItemInput) -> dict[str, Any]:
     name = table_name(request.table_name)
     constraints = Constraints()
-    constraints.required("key", request.key)
+    constraints.require("key", request.key)
     constraints.one_of("returnConsumedCapacity", request.return_consumed_capacity, CAPACITY)
     if request.attributes_to_get is not None:
         legacy.constrain_attributes(constraints, "attributesToGet", request.attributes_to_get)
@@ -105,12 +105,16 @@ def rendered_item(content: bytes, projection: ProjectionExpression | None) -> An
 
 def put_item(database: Database, request: PutItemInput) -> dict[str, Any]:
     is_legacy = request.expected is not None or request.conditional_operator is not None
-    return _write(database, request, _prepared(database, request, _check(request, is_legacy), is_legacy))
+    return _run_write(
+        database, request, _prepare_with_wording(database, request, _check_members(request, is_legacy), is_legacy)
+    )
 
 
 def delete_item(database: Database, request: DeleteItemInput) -> dict[str, Any]:
     is_legacy = request.expected is not None or request.conditional_operator is not None
-    return _write(database, request, _prepared(database, request, _check(request, is_legacy), is_legacy))
+    return _run_write(
+        database, request, _prepare_with_wording(database, request, _check_members(request, is_legacy), is_legacy)
+    )
 
 
 def update_item(database: Database, request: UpdateItemInput) -> dict[str, Any]:
@@ -121,37 +125,41 @@ def update_item(database: Database, request: UpdateItemInput) -> dict[str, Any]:
         or request.conditional_operator is not None
         or request.attribute_updates is not None
     )
-    return _write(database, request, _prepared(database, request, _check(request, is_legacy), is_legacy))
+    return _run_write(
+        database, request, _prepare_with_wording(database, request, _check_members(request, is_legacy), is_legacy)
+    )
 
 
-def _prepared(
+def _prepare_with_wording(
     database: Database, request: PutItemInput | DeleteItemInput | UpdateItemInput, name: str, is_legacy: bool
 ) -> PreparedWrite:
     """Prepare a write, with its errors as the settings want them."""
     newer = database.newer_messages
     try:
-        return _prepare(request, name, is_legacy, newer)
+        return _prepare_request(request, name, is_legacy, newer)
     except DynamoDBError as error:
         if newer:
             raise prefixed(error) from None
         raise
 
 
-def _prepare(
+def _prepare_request(
     request: PutItemInput | DeleteItemInput | UpdateItemInput, name: str, is_legacy: bool, newer_words: bool
 ) -> PreparedWrite:
     """Prepare a write that may have legacy parameters."""
     if request.return_values not in (None, "NONE", "ALL_OLD") and not isinstance(request, UpdateItemInput):
         refuse("ReturnValues can only be ALL_OLD or NONE")
     has_placeholders = not (request.expression_attribute_names is None and request.expression_attribute_values is None)
+    # Most requests have an expression for their placeholders, and are not checked here.
     if is_legacy or (has_placeholders and not _has_expression(request)):
-        _check_parameters(request)
-    prepared = prepare(request, name, newer_words=newer_words)
+        _check_expression_parameters(request)
+    write = prepare(request, name, newer_words=newer_words)
     if not is_legacy:
-        return prepared
+        return write
+    # The legacy parameters become expressions here. From here on, nothing knows of them but the messages.
     expressions, values = legacy.write_expressions(request)
-    shown = request.return_values_on_condition_check_failure == "ALL_OLD"
-    return replace(prepared, expressions=expressions, values=values, show_on_failure=shown)
+    show_on_failure = request.return_values_on_condition_check_failure == "ALL_OLD"
+    return replace(write, expressions=expressions, values=values, show_on_failure=show_on_failure)
 
 
 def _has_expression(request: PutItemInput | DeleteItemInput | UpdateItemInput) -> bool:
@@ -160,22 +168,27 @@ def _has_expression(request: PutItemInput | DeleteItemInput | UpdateItemInput) -
     )
 
 
-def _check_parameters(request: PutItemInput | DeleteItemInput | UpdateItemInput) -> None:
+def _check_expression_parameters(request: PutItemInput | DeleteItemInput | UpdateItemInput) -> None:
     expressions = {"ConditionExpression": request.condition_expression}
-    others: dict[str, Any] = {"Expected": request.expected, "ConditionalOperator": request.conditional_operator}
+    legacy_parameters: dict[str, Any] = {
+        "Expected": request.expected,
+        "ConditionalOperator": request.conditional_operator,
+    }
     if isinstance(request, UpdateItemInput):
         expressions = {"UpdateExpression": request.update_expression, **expressions}
-        others = {"AttributeUpdates": request.attribute_updates, **others}
-    expression_parameters(expressions, others, request.expression_attribute_names, request.expression_attribute_values)
+        legacy_parameters = {"AttributeUpdates": request.attribute_updates, **legacy_parameters}
+    expression_parameters(
+        expressions, legacy_parameters, request.expression_attribute_names, request.expression_attribute_values
+    )
 
 
-def _check(request: PutItemInput | DeleteItemInput | UpdateItemInput, is_legacy: bool) -> str:
+def _check_members(request: PutItemInput | DeleteItemInput | UpdateItemInput, is_legacy: bool) -> str:
     name = table_name(request.table_name)
     constraints = Constraints()
     if isinstance(request, PutItemInput):
-        constraints.required("item", request.item)
+        constraints.require("item", request.item)
     else:
-        constraints.required("key", request.key)
+        constraints.require("key", request.key)
     constraints.one_of("returnConsumedCapacity", request.return_consumed_capacity, CAPACITY)
     constraints.one_of("returnItemCollectionMetrics", request.return_item_collection_metrics, METRICS)
     constraints.one_of("returnValues", request.return_values, RETURN_VALUES)
@@ -195,38 +208,38 @@ def _refuse_keyless(request: UpdateItemInput) -> NoReturn:
     constraints.table("tableName", request.table_name)
     constraints.one_of("returnItemCollectionMetrics", request.return_item_collection_metrics, METRICS)
     constraints.one_of("returnValues", request.return_values, RETURN_VALUES)
-    constraints.required("key", None)
+    constraints.require("key", None)
     constraints.finish()
     raise AssertionError("a missing key breaks a constraint")
 
 
-def _write(database: Database, request: WriteOptions, prepared: PreparedWrite) -> dict[str, Any]:
+def _run_write(database: Database, request: WriteOptions, write: PreparedWrite) -> dict[str, Any]:
     with database.store.writing() as session:
-        table = database.catalog.find(session, prepared.table_name)
+        table = database.catalog.find(session, write.table_name)
         capacity = capacity_counter(table, request.return_consumed_capacity)
-        outcome = perform(session, bind(prepared, table), capacity)
-    response = _returned(request.return_values, prepared, outcome)
+        outcome = perform(session, bind(write, table), capacity)
+    response = _returned_attributes(request.return_values, write, outcome)
     response |= consumed_capacity(capacity, request.return_consumed_capacity, request.table_name)
     if request.return_item_collection_metrics == "SIZE" and table.has_local_indexes:
-        response["ItemCollectionMetrics"] = collection_metrics(table, prepared)
+        response["ItemCollectionMetrics"] = collection_metrics(table, write)
     return response
 
 
-def _returned(wish: str | None, prepared: PreparedWrite, outcome: WriteResult) -> dict[str, Any]:
-    if wish is None or wish == "NONE":
+def _returned_attributes(return_values: str | None, write: PreparedWrite, outcome: WriteOutcome) -> dict[str, Any]:
+    if return_values is None or return_values == "NONE":
         return {}
-    row = outcome.after if wish.endswith("NEW") else outcome.before
+    row = outcome.after if return_values.endswith("NEW") else outcome.before
     if row is None:
         return {}
-    if wish.startswith("ALL"):
+    if return_values.startswith("ALL"):
         return {"Attributes": msgspec.Raw(row.content)}
-    if prepared.expressions.update is None:
+    if write.expressions.update is None:
         return {}
-    part = project(rows.decode_item(row.content), prepared.expressions.update.paths)
+    part = project(rows.decode_item(row.content), write.expressions.update.paths)
     return {"Attributes": part} if part else {}
 
 
-def collection_metrics(table: TableDefinition, prepared: PreparedWrite) -> dict[str, Any]:
+def collection_metrics(table: TableDefinition, write: PreparedWrite) -> dict[str, Any]:
     """ItemCollectionMetrics, which only tables with local indexes have. Test data is always below 1 GB."""
     name = table.keys.partition[0].name
-    return {"ItemCollectionKey": {name: prepared.content[name]}, "SizeEstimateRangeGB": [0.0, 1.0]}
+    return {"ItemCollectionKey": {name: write.content[name]}, "SizeEstimateRangeGB": [0.0, 1.0]}

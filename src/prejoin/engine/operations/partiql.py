@@ -11,9 +11,9 @@ import msgspec
 from prejoin.engine.items import rows
 from prejoin.engine.items.capacity import Capacities, Capacity
 from prejoin.engine.items.keys import encode_key
-from prejoin.engine.items.write import BoundWrite, PreparedWrite, WriteResult, bind, perform
+from prejoin.engine.items.write import BoundWrite, PreparedWrite, WriteOutcome, bind, perform
 from prejoin.engine.items.write_expressions import WriteExpressions
-from prejoin.engine.operations.client_tokens import hashed_content, hashed_token
+from prejoin.engine.operations.client_tokens import content_digest, token_digest
 from prejoin.engine.operations.database import Database
 from prejoin.engine.operations.selects import (
     CheckedStatement,
@@ -47,7 +47,7 @@ from prejoin.protocol.sizes import item_size
 
 _STATEMENT_LENGTH = 8192
 _BATCH_STATEMENTS = 25
-_WHOLE_KEY = "Where clause does not contain a mandatory equality on all key attributes"
+_KEY_REQUIRED = "Where clause does not contain a mandatory equality on all key attributes"
 _IN_TRANSACTION = "Validation failed in TransactStatements[{}]: "
 _EXISTS = "EXISTS can only be used in ExecuteTransaction write requests."
 _CODES = {
@@ -63,27 +63,28 @@ _CODES = {
 
 def execute_statement(database: Database, request: ExecuteStatementInput) -> dict[str, Any]:
     constraints = Constraints()
-    _constrain(constraints, "", request)
+    _constrain_statement(constraints, "", request)
     constraints.at_least("limit", request.limit, 1)
     constraints.one_of("returnConsumedCapacity", request.return_consumed_capacity, CAPACITY)
     constraints.finish()
-    checked = _parsed(request)
+    command = _check_statement(request)
     capacities = Capacities(request.return_consumed_capacity)
-    if isinstance(checked.statement, Exists):
+    if isinstance(command.statement, Exists):
         refuse(_EXISTS)
-    with _session(database, reads=checked.reads) as session:
-        table = _table(database, session, checked.statement)
+    with _open_session(database, reads=command.reads) as session:
+        table = _table(database, session, command.statement)
         capacity = capacities.of(table)
-        if isinstance(checked.statement, Select):
-            response = select(session, table, checked, request, capacity)
+        if isinstance(command.statement, Select):
+            response = select(session, table, command, request, capacity)
         else:
-            result = _written(session, _bound(table, checked), capacity)
-            response = {"Items": _returned(checked.statement, result)}
-    consumed = capacities.render({}).get("ConsumedCapacity")
-    return response | ({"ConsumedCapacity": consumed[0]} if consumed else {})
+            result = _write_item(session, _bind_statement(table, command), capacity)
+            response = {"Items": _returning_items(command.statement, result)}
+    # The response about one statement has one ConsumedCapacity, not a list of them.
+    rendered_capacities = capacities.render({}).get("ConsumedCapacity")
+    return response | ({"ConsumedCapacity": rendered_capacities[0]} if rendered_capacities else {})
 
 
-def _session(database: Database, *, reads: bool) -> AbstractContextManager[Session]:
+def _open_session(database: Database, *, reads: bool) -> AbstractContextManager[Session]:
     """A session of the store: one for writing only if something may be written."""
     return database.store.reading(snapshot=True) if reads else database.store.writing()
 
@@ -91,126 +92,150 @@ def _session(database: Database, *, reads: bool) -> AbstractContextManager[Sessi
 def batch_execute_statement(database: Database, request: BatchExecuteStatementInput) -> dict[str, Any]:
     statements = request.statements or []
     constraints = Constraints()
-    _constrain_list(constraints, "statements", request.statements, _BATCH_STATEMENTS)
+    _constrain_statements(constraints, "statements", request.statements, _BATCH_STATEMENTS)
     constraints.one_of("returnConsumedCapacity", request.return_consumed_capacity, CAPACITY)
     constraints.finish()
-    parsed: list[CheckedStatement | DynamoDBError] = []
-    for each in statements:
+    outcomes: list[CheckedStatement | DynamoDBError] = []
+    for statement_request in statements:
         try:
-            checked = _parsed(each)
-            if isinstance(checked.statement, Exists):
+            command = _check_statement(statement_request)
+            if isinstance(command.statement, Exists):
                 refuse(_EXISTS)
-            parsed.append(checked)
+            outcomes.append(command)
         except DynamoDBError as error:
-            parsed.append(error)
-    reads = {checked.reads for checked in parsed if isinstance(checked, CheckedStatement)}
+            outcomes.append(error)
+    reads = {command.reads for command in outcomes if isinstance(command, CheckedStatement)}
     if len(reads) > 1:
         refuse("Read and write requests together in the same batch is not supported.")
     capacities = Capacities(request.return_consumed_capacity)
-    with _session(database, reads=reads == {True}) as session:
-        places = [place for checked in parsed if (place := _batched_place(database, session, checked)) is not None]
+    with _open_session(database, reads=reads == {True}) as session:
+        # Two statements about one item refuse the whole batch, before any is executed.
+        places = [place for outcome in outcomes if (place := _place_in_batch(database, session, outcome)) is not None]
         if len(set(places)) < len(places):
             refuse("Provided list of item keys contains duplicates")
-        responses = [_batched(database, session, checked, capacities) for checked in parsed]
+        responses = [_run_batch_statement(database, session, outcome, capacities) for outcome in outcomes]
     return {"Responses": responses} | capacities.render({})
 
 
-def _batched_place(database: Database, session: Session, checked: CheckedStatement | DynamoDBError) -> bytes | None:
+def _place_in_batch(database: Database, session: Session, outcome: CheckedStatement | DynamoDBError) -> bytes | None:
     """The key bytes of the item of a statement; None if the statement will be refused."""
-    if isinstance(checked, DynamoDBError):
+    if isinstance(outcome, DynamoDBError):
         return None
     try:
-        table = _table(database, session, checked.statement)
-        if isinstance(checked.statement, Select):
-            key, _ = whole_key(table, checked.statement.where, checked.values)
+        table = _table(database, session, outcome.statement)
+        if isinstance(outcome.statement, Select):
+            key, _ = whole_key(table, outcome.statement.where, outcome.values)
             return None if key is None else encode_key(table, key)
-        return _bound(table, checked).key
+        return _bind_statement(table, outcome).key
     except DynamoDBError:
         return None
 
 
-def _batched(
-    database: Database, session: Session, checked: CheckedStatement | DynamoDBError, capacities: Capacities
+def _run_batch_statement(
+    database: Database, session: Session, outcome: CheckedStatement | DynamoDBError, capacities: Capacities
 ) -> dict[str, Any]:
     """The response of one statement of a batch. An error of one does not keep the others from being executed."""
     name: dict[str, Any] = {}
     try:
-        if isinstance(checked, DynamoDBError):
-            raise checked
-        name = {"TableName": _name(checked.statement)}
-        table = _table(database, session, checked.statement)
-        if not isinstance(checked.statement, Select):
-            result = _written(session, _bound(table, checked), capacities.of(table))
-            items = _returned(checked.statement, result)
+        if isinstance(outcome, DynamoDBError):
+            raise outcome
+        name = {"TableName": _name(outcome.statement)}
+        table = _table(database, session, outcome.statement)
+        if not isinstance(outcome.statement, Select):
+            result = _write_item(session, _bind_statement(table, outcome), capacities.of(table))
+            items = _returning_items(outcome.statement, result)
             return name | ({"Item": items[0]} if items else {})
-        factor = STRONG if checked.consistent else EVENTUAL
-        place, rest = selected_place(table, checked, "BatchExecuteStatement")
-        item = read_single(session, place, rest, checked, capacities.of(table), factor)
+        factor = STRONG if outcome.consistent else EVENTUAL
+        place, residual = selected_place(table, outcome, "BatchExecuteStatement")
+        item = read_single(session, place, residual, outcome, capacities.of(table), factor)
         return name | ({} if item is None else {"Item": item})
     except DynamoDBError as error:
+        # An error of the engine itself, such as a file that is locked, fails the whole batch.
         if error.code not in _CODES:
             raise
         return name | {"Error": {"Code": _CODES[error.code], "Message": error.message, **error.fields}}
 
 
 def execute_transaction(database: Database, request: ExecuteTransactionInput) -> dict[str, Any]:
+    commands = _check_transaction(request)
+    capacities = Capacities(request.return_consumed_capacity)
+    if commands[0].reads:
+        return _read_transaction(database, commands, capacities)
+    return _write_transaction(database, request, commands, capacities)
+
+
+def _check_transaction(request: ExecuteTransactionInput) -> list[CheckedStatement]:
+    """Check a transaction as far as possible without its tables. All of its statements read, or all write.
+
+    DynamoDB reports all violated constraints first, then a statement that cannot be parsed, then reads among writes,
+    and only then what a single statement may not have in a transaction.
+    """
     constraints = Constraints()
-    _constrain_list(constraints, "transactStatements", request.transact_statements, limits.TRANSACTION_ACTIONS)
+    _constrain_statements(constraints, "transactStatements", request.transact_statements, limits.TRANSACTION_ACTIONS)
     token = request.client_request_token
     if token is not None and not 1 <= len(token) <= limits.CLIENT_TOKEN_LENGTH:
         bound = "less than or equal to 36" if token else "greater than or equal to 1"
         constraints.fail("clientRequestToken", token, f"Member must have length {bound}")
     constraints.one_of("returnConsumedCapacity", request.return_consumed_capacity, CAPACITY)
     constraints.finish()
-    parsed = [_parsed(each) for each in request.transact_statements or ()]
-    if len({checked.reads for checked in parsed}) > 1:
+    commands = [_check_statement(statement_request) for statement_request in request.transact_statements or ()]
+    if len({command.reads for command in commands}) > 1:
         refuse("ExecuteTransaction API does not support both read and write operations in the same request.")
-    for number, checked in enumerate(parsed):
-        statement = checked.statement
+    for number, command in enumerate(commands):
+        statement = command.statement
         if isinstance(statement, UpdateStatement | Delete) and statement.returning is not None:
             refuse(f"{_IN_TRANSACTION.format(number)}RETURNING clause is not supported in ExecuteTransaction.")
         if isinstance(statement, Select) and statement.index is not None:
             refuse(f"{_IN_TRANSACTION.format(number)}Reads on indices are not supported within transactions.")
-    capacities = Capacities(request.return_consumed_capacity)
-    if parsed[0].reads:
-        items = []
-        with database.store.reading(snapshot=True) as session:
-            tables = [_table(database, session, checked.statement) for checked in parsed]
-            found = [
-                selected_place(table, checked, "ExecuteTransaction", _IN_TRANSACTION.format(number))
-                for number, (table, checked) in enumerate(zip(tables, parsed, strict=True))
-            ]
-            check_distinct({place for place, _ in found}, found)
-            for table, checked, (place, rest) in zip(tables, parsed, found, strict=True):
-                items.append(read_single(session, place, rest, checked, capacities.of(table), TRANSACTIONAL))
-        shown = [{} if item is None else {"Item": item} for item in items]
-        return {"Responses": shown} | capacities.render({}, kind="Read")
-    hashed = None if token is None else hashed_token(token)
-    digest = b"" if token is None else hashed_content(request.transact_statements)
+    return commands
+
+
+def _read_transaction(database: Database, commands: list[CheckedStatement], capacities: Capacities) -> dict[str, Any]:
+    """Perform the SELECTs of a transaction, each of one item. An empty response is that of a missing item."""
+    responses: list[dict[str, Any]] = []
+    with database.store.reading(snapshot=True) as session:
+        tables = [_table(database, session, command.statement) for command in commands]
+        places = [
+            selected_place(table, command, "ExecuteTransaction", _IN_TRANSACTION.format(number))
+            for number, (table, command) in enumerate(zip(tables, commands, strict=True))
+        ]
+        check_distinct({place for place, _ in places}, places)
+        for table, command, (place, residual) in zip(tables, commands, places, strict=True):
+            item = read_single(session, place, residual, command, capacities.of(table), TRANSACTIONAL)
+            responses.append({} if item is None else {"Item": item})
+    return {"Responses": responses} | capacities.render({}, kind="Read")
+
+
+def _write_transaction(
+    database: Database, request: ExecuteTransactionInput, commands: list[CheckedStatement], capacities: Capacities
+) -> dict[str, Any]:
+    """Perform the writes of a transaction, once for a ClientRequestToken."""
+    token = None if request.client_request_token is None else token_digest(request.client_request_token)
+    digest = b"" if token is None else content_digest(request.transact_statements)
     with database.store.writing() as session:
-        if hashed is not None and (known := database.tokens.find_response(session, hashed, digest)) is not None:
-            return known
-        writes = _all_bound([(_table(database, session, checked.statement), checked) for checked in parsed])
+        if token is not None and (response := database.tokens.find_response(session, token, digest)) is not None:
+            return response
+        writes = _bind_statements([(_table(database, session, command.statement), command) for command in commands])
         check_distinct({write.key for write in writes}, writes)
-        _performed(session, writes, capacities)
-        response: dict[str, Any] = {"Responses": []} | capacities.render({}, kind="Write")
-        if hashed is not None:
-            database.tokens.remember(session, hashed, digest, response)
+        _perform_writes(session, writes, capacities)
+        response = {"Responses": []} | capacities.render({}, kind="Write")
+        if token is not None:
+            database.tokens.remember(session, token, digest, response)
     return response
 
 
-def _all_bound(statements: list[tuple[TableDefinition, CheckedStatement]]) -> list[BoundWrite]:
+def _bind_statements(statements: list[tuple[TableDefinition, CheckedStatement]]) -> list[BoundWrite]:
     """The writes of a transaction. A statement that does not fit its table cancels it."""
     writes: list[BoundWrite] = []
     reasons: list[dict[str, Any]] = []
-    for number, (table, checked) in enumerate(statements):
-        if isinstance(checked.statement, Exists):
-            key, rest = whole_key(table, checked.statement.select.where, checked.values)
-            if key is None or rest is None:
+    for number, (table, command) in enumerate(statements):
+        if isinstance(command.statement, Exists):
+            key, residual = whole_key(table, command.statement.select.where, command.values)
+            if key is None or residual is None:
                 prefix = _IN_TRANSACTION.format(number)
                 refuse(f"{prefix}EXISTS() must contain a single item read with additional condition")
         try:
-            writes.append(_bound(table, checked))
+            writes.append(_bind_statement(table, command))
             reasons.append({"Code": "None"})
         except DynamoDBError as error:
             reasons.append(reason_of(error))
@@ -218,12 +243,12 @@ def _all_bound(statements: list[tuple[TableDefinition, CheckedStatement]]) -> li
     return writes
 
 
-def _performed(session: Session, writes: list[BoundWrite], capacities: Capacities) -> None:
+def _perform_writes(session: Session, writes: list[BoundWrite], capacities: Capacities) -> None:
     """Perform the writes of a transaction, or cancel it."""
     reasons: list[dict[str, Any]] = []
     for write in writes:
         try:
-            _written(session, write, capacities.of(write.table), transactional=True)
+            _write_item(session, write, capacities.of(write.table), transactional=True)
             reasons.append({"Code": "None"})
         except DynamoDBError as error:
             reasons.append(reason_of(error))
@@ -233,32 +258,32 @@ def _performed(session: Session, writes: list[BoundWrite], capacities: Capacitie
 # --- Statements ------------------------------------------------------------------------------------------------------
 
 
-def _constrain(constraints: Constraints, member: str, request: StatementInput) -> None:
-    constraints.required(f"{member}statement", request.statement)
+def _constrain_statement(constraints: Constraints, member: str, request: StatementInput) -> None:
+    constraints.require(f"{member}statement", request.statement)
     if request.statement is not None and not 1 <= len(request.statement) <= _STATEMENT_LENGTH:
         bound = f"less than or equal to {_STATEMENT_LENGTH}" if request.statement else "greater than or equal to 1"
         constraints.fail(f"{member}statement", request.statement[:100], f"Member must have length {bound}")
     if request.parameters is not None and not request.parameters:
         constraints.fail(f"{member}parameters", "[]", "Member must have length greater than or equal to 1")
-    wish = request.return_values_on_condition_check_failure
-    constraints.one_of(f"{member}returnValuesOnConditionCheckFailure", wish, ("ALL_OLD", "NONE"))
+    return_values = request.return_values_on_condition_check_failure
+    constraints.one_of(f"{member}returnValuesOnConditionCheckFailure", return_values, ("ALL_OLD", "NONE"))
 
 
-def _constrain_list(
-    constraints: Constraints, member: str, statements: Sequence[StatementInput] | None, most: int
+def _constrain_statements(
+    constraints: Constraints, member: str, statements: Sequence[StatementInput] | None, limit: int
 ) -> None:
-    constraints.required(member, statements)
-    if statements is not None and not 1 <= len(statements) <= most:
-        bound = f"less than or equal to {most}" if statements else "greater than or equal to 1"
+    constraints.require(member, statements)
+    if statements is not None and not 1 <= len(statements) <= limit:
+        bound = f"less than or equal to {limit}" if statements else "greater than or equal to 1"
         constraints.fail(member, "[...]" if statements else "[]", f"Member must have length {bound}")
-    for number, each in enumerate(statements or (), 1):
-        _constrain(constraints, f"{member}.{number}.member.", each)
+    for number, statement in enumerate(statements or (), 1):
+        _constrain_statement(constraints, f"{member}.{number}.member.", statement)
 
 
-def _parsed(request: StatementInput) -> CheckedStatement:
+def _check_statement(request: StatementInput) -> CheckedStatement:
     statement, values = parse_statement(str(request.statement), request.parameters or [])
-    shown = request.return_values_on_condition_check_failure == "ALL_OLD"
-    return CheckedStatement(statement, values, bool(request.consistent_read), shown)
+    show_on_failure = request.return_values_on_condition_check_failure == "ALL_OLD"
+    return CheckedStatement(statement, values, bool(request.consistent_read), show_on_failure)
 
 
 def _name(statement: Statement) -> str:
@@ -272,9 +297,9 @@ def _table(database: Database, session: Session, statement: Statement) -> TableD
 # --- Writes ----------------------------------------------------------------------------------------------------------
 
 
-def _bound(table: TableDefinition, checked: CheckedStatement) -> BoundWrite:
+def _bind_statement(table: TableDefinition, command: CheckedStatement) -> BoundWrite:
     """A statement as a write of its table."""
-    statement, name = checked.statement, table.keys.partition[0].name
+    statement, name = command.statement, table.keys.partition[0].name
     exists = FunctionCall("attribute_exists", (DocumentPath((name,)),))
     kind, update, size = "put", None, 0
     condition: Condition | None
@@ -284,11 +309,12 @@ def _bound(table: TableDefinition, checked: CheckedStatement) -> BoundWrite:
             refuse("Item size has exceeded the maximum allowed size")
         condition = FunctionCall("attribute_not_exists", exists.arguments)
     else:
-        where = statement.select.where if isinstance(statement, Exists) else statement.where
-        key, rest = whole_key(table, where, checked.values)
+        selection = statement.select.where if isinstance(statement, Exists) else statement.where
+        key, residual = whole_key(table, selection, command.values)
         if key is None:
-            refuse(_WHOLE_KEY)
-        content, condition = key, rest
+            # A statement writes one item, so its condition has to have the whole key.
+            refuse(_KEY_REQUIRED)
+        content, condition = key, residual
         kind = "delete"
         if isinstance(statement, UpdateStatement):
             kind, update = "update", Update(statement.actions)
@@ -297,34 +323,38 @@ def _bound(table: TableDefinition, checked: CheckedStatement) -> BoundWrite:
         elif isinstance(statement, Exists):
             kind = "check"
         if kind != "delete":
-            condition = all_of([exists, *parts_of(rest)])
+            # Unlike UpdateItem, UPDATE creates no item.
+            condition = all_of([exists, *parts_of(residual)])
     expressions = WriteExpressions(
         None if condition is None else compile_condition(condition),
         None if update is None else compile_update(update),
         update,
     )
-    prepared = PreparedWrite(kind, table.name, content, size, expressions, checked.values, checked.show_on_failure)
-    return bind(prepared, table)
+    write = PreparedWrite(kind, table.name, content, size, expressions, command.values, command.show_on_failure)
+    return bind(write, table)
 
 
-def _written(session: Session, write: BoundWrite, capacity: Capacity, *, transactional: bool = False) -> WriteResult:
+def _write_item(
+    session: Session, write: BoundWrite, capacity: Capacity, *, transactional: bool = False
+) -> WriteOutcome:
     try:
         return perform(session, write, capacity, transactional=transactional)
     except DynamoDBError as error:
+        # An INSERT is a put on the condition that there is no such item. A failed one has an error of its own.
         if write.prepared.kind == "put" and error.code == "ConditionalCheckFailedException":
             raise DynamoDBError("DuplicateItemException", "Duplicate primary key exists in table") from None
         raise
 
 
-def _returned(statement: Statement, result: WriteResult) -> list[Any]:
+def _returning_items(statement: Statement, result: WriteOutcome) -> list[Any]:
     """The items that RETURNING asks for."""
-    wish = statement.returning if isinstance(statement, UpdateStatement | Delete) else None
-    if wish is None:
+    return_values = statement.returning if isinstance(statement, UpdateStatement | Delete) else None
+    if return_values is None:
         return []
-    row = result.after if wish.endswith("NEW") else result.before
+    row = result.after if return_values.endswith("NEW") else result.before
     if row is None:
         return []
-    if wish.startswith("ALL"):
+    if return_values.startswith("ALL"):
         return [msgspec.Raw(row.content)]
     assert isinstance(statement, UpdateStatement), "DELETE returns all or nothing"
     part = project(rows.decode_item(row.content), Update(statement.actions).paths)

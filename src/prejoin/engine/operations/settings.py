@@ -32,9 +32,10 @@ _INSIGHTS_MODES = ("ACCESSED_AND_THROTTLED_KEYS", "THROTTLED_KEYS")
 _TAGGING = frozenset({"TagResource", "UntagResource", "ListTagsOfResource"})
 
 
-def _resource(database: Database, session: Session, arn: str, operation: str) -> TableDefinition:
+def _find_resource(database: Database, session: Session, arn: str, operation: str) -> TableDefinition:
     """The table with this ARN. If the ARN is not of this engine, nobody may know that there is no such table."""
     match = _TABLE_ARN.fullmatch(arn)
+    # AWS's order: the form of the ARN, then whose table it is, and then whether it exists.
     if match is None and not arn.startswith("arn:"):
         refuse(f"ARNs must start with 'arn:': {arn}")
     if match is None:
@@ -52,44 +53,44 @@ def _resource(database: Database, session: Session, arn: str, operation: str) ->
     return table
 
 
-def _arn(request: ResourceInput) -> str:
+def _required_arn(request: ResourceInput) -> str:
     if request.resource_arn is None:
         raise invalid("Invalid TableArn")
     return request.resource_arn
 
 
 def tag_resource(database: Database, request: TagResourceInput) -> bytes:
-    arn = _arn(request)
+    arn = _required_arn(request)
     constraints = Constraints()
-    constraints.required("tags", request.tags)
+    constraints.require("tags", request.tags)
     check_tags(constraints, request.tags)
     constraints.finish()
     with database.store.writing() as session:
         if not request.tags and _TABLE_ARN.fullmatch(arn):
             refuse("Atleast one Tag needs to be provided as Input.")
-        table = _resource(database, session, arn, "TagResource")
+        table = _find_resource(database, session, arn, "TagResource")
         database.catalog.change(session, replace(table, tags=with_tags(table.tags, request.tags or [])))
     return b""
 
 
 def untag_resource(database: Database, request: UntagResourceInput) -> bytes:
-    arn = _arn(request)
+    arn = _required_arn(request)
     constraints = Constraints()
-    constraints.required("tagKeys", request.tag_keys)
+    constraints.require("tagKeys", request.tag_keys)
     constraints.finish()
     with database.store.writing() as session:
         if not request.tag_keys and _TABLE_ARN.fullmatch(arn):
             refuse("Atleast one Tag Key needs to be provided as Input.")
-        table = _resource(database, session, arn, "UntagResource")
+        table = _find_resource(database, session, arn, "UntagResource")
         database.catalog.change(session, replace(table, tags=without_tags(table.tags, request.tag_keys or ())))
     return b""
 
 
 def list_tags_of_resource(database: Database, request: ResourceInput) -> dict[str, Any]:
     """All tags at once: a table has at most fifty."""
-    arn = _arn(request)
+    arn = _required_arn(request)
     with database.store.reading() as session:
-        table = _resource(database, session, arn, "ListTagsOfResource")
+        table = _find_resource(database, session, arn, "ListTagsOfResource")
     return {"Tags": [{"Key": key, "Value": value} for key, value in table.tags]}
 
 
@@ -97,15 +98,15 @@ def list_tags_of_resource(database: Database, request: ResourceInput) -> dict[st
 
 
 def put_resource_policy(database: Database, request: ResourcePolicyInput) -> dict[str, Any]:
-    arn = _arn(request)
+    arn = _required_arn(request)
     constraints = Constraints()
-    constraints.required("policy", request.policy)
+    constraints.require("policy", request.policy)
     constraints.finish()
     policy = str(request.policy)
     if len(policy.encode()) > _POLICY_BYTES:
         raise DynamoDBError("LimitExceededException", "The resource policy is larger than 20 KB")
     with database.store.writing() as session:
-        table = _resource(database, session, arn, "PutResourcePolicy")
+        table = _find_resource(database, session, arn, "PutResourcePolicy")
         _check_revision(table, request.expected_revision_id)
         revision = new_revision()
         database.catalog.change(session, replace(table, policy=(policy, revision)))
@@ -113,9 +114,9 @@ def put_resource_policy(database: Database, request: ResourcePolicyInput) -> dic
 
 
 def get_resource_policy(database: Database, request: ResourceInput) -> dict[str, Any]:
-    arn = _arn(request)
+    arn = _required_arn(request)
     with database.store.reading() as session:
-        table = _resource(database, session, arn, "GetResourcePolicy")
+        table = _find_resource(database, session, arn, "GetResourcePolicy")
     if table.policy is None:
         raise _no_policy(table)
     policy, revision = table.policy
@@ -123,17 +124,19 @@ def get_resource_policy(database: Database, request: ResourceInput) -> dict[str,
 
 
 def delete_resource_policy(database: Database, request: ResourcePolicyInput) -> dict[str, Any]:
-    arn = _arn(request)
+    arn = _required_arn(request)
     with database.store.writing() as session:
-        table = _resource(database, session, arn, "DeleteResourcePolicy")
+        table = _find_resource(database, session, arn, "DeleteResourcePolicy")
         _check_revision(table, request.expected_revision_id)
         if table.policy is None:
-            return {}  # deleting it again does nothing
+            # Deleting it again does nothing.
+            return {}
         database.catalog.change(session, replace(table, policy=None))
     return {"RevisionId": table.policy[1]}
 
 
 def _check_revision(table: TableDefinition, expected: str | None) -> None:
+    # NO_POLICY is AWS's name for the revision of a table without a policy.
     current = "NO_POLICY" if table.policy is None else table.policy[1]
     if expected is not None and expected != current:
         raise _no_policy(table)
@@ -152,22 +155,22 @@ def describe_contributor_insights(database: Database, request: ContributorInsigh
     name, index = table_name(request.table_name), request.index_name or ""
     with database.store.reading() as session:
         table = _insights_table(database, session, name, index)
-    shown = {"TableName": table.name, **({"IndexName": index} if index else {})}
-    for where, mode, since in table.insights:
-        if where == index:
+    description = {"TableName": table.name, **({"IndexName": index} if index else {})}
+    for indexed_name, mode, since in table.insights:
+        if indexed_name == index:
             return {
-                **shown,
+                **description,
                 "ContributorInsightsStatus": "ENABLED",
                 "ContributorInsightsMode": mode,
                 "LastUpdateDateTime": since,
             }
-    return {**shown, "ContributorInsightsStatus": "DISABLED"}
+    return {**description, "ContributorInsightsStatus": "DISABLED"}
 
 
 def update_contributor_insights(database: Database, request: ContributorInsightsInput) -> dict[str, Any]:
     name, index = table_name(request.table_name), request.index_name or ""
     constraints = Constraints()
-    constraints.required("contributorInsightsAction", request.contributor_insights_action)
+    constraints.require("contributorInsightsAction", request.contributor_insights_action)
     constraints.one_of("contributorInsightsAction", request.contributor_insights_action, ("ENABLE", "DISABLE"))
     constraints.one_of("contributorInsightsMode", request.contributor_insights_mode, _INSIGHTS_MODES)
     constraints.finish()
@@ -175,8 +178,8 @@ def update_contributor_insights(database: Database, request: ContributorInsights
     mode = request.contributor_insights_mode or _INSIGHTS_MODES[0]
     with database.store.writing() as session:
         table = _insights_table(database, session, name, index)
-        kept = [place for place in table.insights if place[0] != index]
-        insights = (*kept, (index, mode, time.time())) if is_on else tuple(kept)
+        other_insights = [setting for setting in table.insights if setting[0] != index]
+        insights = (*other_insights, (index, mode, time.time())) if is_on else tuple(other_insights)
         database.catalog.change(session, replace(table, insights=insights))
     return {
         "TableName": table.name,
@@ -188,10 +191,10 @@ def update_contributor_insights(database: Database, request: ContributorInsights
 
 def list_contributor_insights(database: Database, request: TableInput) -> dict[str, Any]:
     """Every table and index on which they are on, of one table or of all."""
-    wanted = None if request.table_name is None else table_name(request.table_name)
+    only_name = None if request.table_name is None else table_name(request.table_name)
     summaries: list[dict[str, Any]] = []
     with database.store.reading() as session:
-        names = session.table_names("", 1 << 31) if wanted is None else [wanted]
+        names = session.table_names("", 1 << 31) if only_name is None else [only_name]
         for name in names:
             table = _insights_table(database, session, name, "")
             summaries += (

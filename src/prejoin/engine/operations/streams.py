@@ -40,7 +40,7 @@ _SHARD = re.compile(r"shardId-[0-9]{20}-([0-9a-f]{8})")
 _TYPES = ("AFTER_SEQUENCE_NUMBER", "LATEST", "TRIM_HORIZON", "AT_SEQUENCE_NUMBER")
 _PAGE = 100
 _RECORDS = 1_000
-_MOST_TABLES = 1 << 31
+_ALL_TABLES = 1 << 31
 
 
 class _Shard(NamedTuple):
@@ -63,12 +63,13 @@ def list_streams(database: Database, request: ListStreamsInput) -> dict[str, Any
     constraints = Constraints()
     constraints.between("limit", request.limit, 1, _PAGE)
     constraints.finish()
-    wanted = None if request.table_name is None else table_name(request.table_name)
+    only_name = None if request.table_name is None else table_name(request.table_name)
     limit, start = request.limit or _PAGE, request.exclusive_start_stream_arn
     with database.store.reading(snapshot=True) as session:
-        names = session.table_names("", _MOST_TABLES) if wanted is None else [wanted]
+        # Streams are listed by table and then by time, which is the order of their ARNs.
+        names = session.table_names("", _ALL_TABLES) if only_name is None else [only_name]
         tables = [table for name in names if (table := database.catalog.get(session, name)) is not None]
-    found = [
+    streams = [
         {"StreamArn": table.stream_arn(stream), "TableName": table.name, "StreamLabel": stream.label}
         for table in tables
         for stream in table.streams
@@ -77,10 +78,10 @@ def list_streams(database: Database, request: ListStreamsInput) -> dict[str, Any
         match = _ARN.fullmatch(start)
         if match is None:
             refuse(_INVALID + "Invalid StreamArn")
-        found = [stream for stream in found if (stream["TableName"], stream["StreamLabel"]) > match.groups()]
-    response: dict[str, Any] = {"Streams": found[:limit]}
-    if len(found) > limit:
-        response["LastEvaluatedStreamArn"] = found[limit - 1]["StreamArn"]
+        streams = [stream for stream in streams if (stream["TableName"], stream["StreamLabel"]) > match.groups()]
+    response: dict[str, Any] = {"Streams": streams[:limit]}
+    if len(streams) > limit:
+        response["LastEvaluatedStreamArn"] = streams[limit - 1]["StreamArn"]
     return response
 
 
@@ -88,24 +89,24 @@ def describe_stream(database: Database, request: DescribeStreamInput) -> dict[st
     constraints = Constraints()
     constraints.between("limit", request.limit, 1, _PAGE)
     _check_shard_id(constraints, "exclusiveStartShardId", request.exclusive_start_shard_id)
-    wish = request.shard_filter
-    if wish is not None:
-        constraints.required("shardFilter.type", wish.type)
-        constraints.one_of("shardFilter.type", wish.type, ("CHILD_SHARDS",))
-        constraints.required("shardFilter.shardId", wish.shard_id)
-        _check_shard_id(constraints, "shardFilter.shardId", wish.shard_id)
+    shard_filter = request.shard_filter
+    if shard_filter is not None:
+        constraints.require("shardFilter.type", shard_filter.type)
+        constraints.one_of("shardFilter.type", shard_filter.type, ("CHILD_SHARDS",))
+        constraints.require("shardFilter.shardId", shard_filter.shard_id)
+        _check_shard_id(constraints, "shardFilter.shardId", shard_filter.shard_id)
     constraints.finish()
     with database.store.reading(snapshot=True) as session:
-        table, stream = _stream(database, session, request.stream_arn)
-        shards = _shards(session, table, stream)
-    if wish is not None:
-        parent = _shard_index(stream, str(wish.shard_id))
+        table, stream = _find_stream(database, session, request.stream_arn)
+        shards = _shards_of(session, table, stream)
+    if shard_filter is not None:
+        parent = _shard_index(stream, str(shard_filter.shard_id))
         shards = [shard for shard in shards if shard.place - 1 == parent]
     if request.exclusive_start_shard_id is not None:
         start = _shard_index(stream, request.exclusive_start_shard_id)
         shards = [shard for shard in shards if start is not None and shard.place > start]
     limit = request.limit or _PAGE
-    shown: dict[str, Any] = {
+    description: dict[str, Any] = {
         "StreamArn": table.stream_arn(stream),
         "StreamLabel": stream.label,
         "StreamStatus": "ENABLED" if stream.ended is None else "DISABLED",
@@ -116,53 +117,59 @@ def describe_stream(database: Database, request: DescribeStreamInput) -> dict[st
         "Shards": [_describe_shard(stream, shard) for shard in shards[:limit]],
     }
     if len(shards) > limit:
-        shown["LastEvaluatedShardId"] = _shard_id(stream, shards[limit - 1].place)
-    return {"StreamDescription": shown}
+        description["LastEvaluatedShardId"] = _shard_id(stream, shards[limit - 1].place)
+    return {"StreamDescription": description}
 
 
 def get_shard_iterator(database: Database, request: GetShardIteratorInput) -> dict[str, Any]:
-    constraints = Constraints()
-    constraints.required("shardId", request.shard_id)
-    _check_shard_id(constraints, "shardId", request.shard_id)
-    constraints.required("shardIteratorType", request.shard_iterator_type)
-    constraints.one_of("shardIteratorType", request.shard_iterator_type, _TYPES)
-    sequence = request.sequence_number
-    if sequence is not None and not 21 <= len(sequence) <= 40:
-        bound = "less than or equal to 40" if len(sequence) > 40 else "greater than or equal to 21"
-        constraints.fail("sequenceNumber", sequence, f"Member must have length {bound}")
-    constraints.finish()
-    kind = str(request.shard_iterator_type)
+    _check_iterator_request(request)
+    kind, sequence = str(request.shard_iterator_type), request.sequence_number
     with database.store.reading(snapshot=True) as session:
-        table, stream = _stream(database, session, request.stream_arn)
+        # A missing stream is reported before a sequence number that does not fit the type of the iterator.
+        table, stream = _find_stream(database, session, request.stream_arn)
         if kind.endswith("_SEQUENCE_NUMBER"):
             if sequence is None or not sequence.isdecimal():
                 refuse(_INVALID + "Invalid SequenceNumber")
         elif sequence is not None:
             refuse(_INVALID + "SequenceNumber should not be passed for this iterator type")
         index = _shard_index(stream, str(request.shard_id))
-        shard = next((shard for shard in _shards(session, table, stream) if shard.place == index), None)
+        shard = next((shard for shard in _shards_of(session, table, stream) if shard.place == index), None)
         if shard is None:
             raise not_found("Requested resource not found: Shard does not exist")
-        oldest = _oldest(session, table, stream)
+        oldest = _oldest_number(session, table, stream)
         newest = next_number(session, table, stream) if shard.last is None else shard.last + 1
-    if sequence is not None:
+    if sequence is None:
+        number = newest if kind == "LATEST" else max(oldest, shard.first)
+    else:
         number = int(sequence) + kind.startswith("AFTER")
         if not shard.first <= int(sequence) < max(newest, shard.first + 1):
             refuse(_INVALID + "Invalid SequenceNumber in ShardIterator: it is not in the shard")
         if number < oldest:
-            raise _trimmed()
-    else:
-        number = newest if kind == "LATEST" else max(oldest, shard.first)
-    return {"ShardIterator": _iterator(table, stream, shard.place, number)}
+            raise _trimmed_error()
+    return {"ShardIterator": _make_iterator(table, stream, shard.place, number)}
+
+
+def _check_iterator_request(request: GetShardIteratorInput) -> None:
+    constraints = Constraints()
+    constraints.require("shardId", request.shard_id)
+    _check_shard_id(constraints, "shardId", request.shard_id)
+    constraints.require("shardIteratorType", request.shard_iterator_type)
+    constraints.one_of("shardIteratorType", request.shard_iterator_type, _TYPES)
+    sequence = request.sequence_number
+    if sequence is not None and not 21 <= len(sequence) <= 40:
+        bound = "less than or equal to 40" if len(sequence) > 40 else "greater than or equal to 21"
+        constraints.fail("sequenceNumber", sequence, f"Member must have length {bound}")
+    constraints.finish()
 
 
 def get_records(database: Database, request: GetRecordsInput) -> dict[str, Any]:
     constraints = Constraints()
-    constraints.required("shardIterator", request.shard_iterator)
+    constraints.require("shardIterator", request.shard_iterator)
     constraints.between("limit", request.limit, 1, _RECORDS)
     constraints.finish()
     arn, position = _parse_iterator(str(request.shard_iterator))
     now = time.time()
+    # The age is checked before the stream, so an old iterator of a deleted table is an expired one.
     if now - position.issued > ITERATOR_SECONDS:
         raise DynamoDBError(
             "ExpiredIteratorException",
@@ -171,23 +178,25 @@ def get_records(database: Database, request: GetRecordsInput) -> dict[str, Any]:
             "milliseconds.",
         )
     with database.store.reading(snapshot=True) as session:
-        table, stream = _stream(database, session, arn)
-        shard = next((shard for shard in _shards(session, table, stream) if shard.place == position.shard), None)
-        oldest = _oldest(session, table, stream)
+        table, stream = _find_stream(database, session, arn)
+        shard = next((shard for shard in _shards_of(session, table, stream) if shard.place == position.shard), None)
+        oldest = _oldest_number(session, table, stream)
         if shard is None or position.number < min(oldest, next_number(session, table, stream)):
-            raise _trimmed()
+            raise _trimmed_error()
         limit = request.limit or _RECORDS
-        records = _recent(read_records(session, table, position.number, shard.last or stream.last, limit), now)
+        records = _without_old(read_records(session, table, position.number, shard.last or stream.last, limit), now)
     size, count = 0, 0
     for record in records:
         size += record.size
+        # At least one record, however large it is.
         if count and size > MB:
             break
         count += 1
     number = records[count - 1].number + 1 if count else position.number
     response: dict[str, Any] = {"Records": [record.render(table, stream) for record in records[:count]]}
+    # A closed shard that was read to its end has no next iterator. Its reader goes on with the child.
     if shard.last is None or number <= shard.last:
-        response["NextShardIterator"] = _iterator(table, stream, shard.place, number)
+        response["NextShardIterator"] = _make_iterator(table, stream, shard.place, number)
     return response
 
 
@@ -206,10 +215,10 @@ def changes(
             return [], (stream.label, next_number(session, table, stream))
         label, number = after
         first = number if label == stream.label else stream.first
-        found = _recent(read_records(session, table, max(first, stream.first), stream.last, limit), time.time())
-    following = found[-1].number + 1 if found else max(first, stream.first)
-    shown = msgspec.json.encode([record.render(table, stream) for record in found])
-    return msgspec.json.decode(shown), (stream.label, following)
+        records = _without_old(read_records(session, table, max(first, stream.first), stream.last, limit), time.time())
+    next_record = records[-1].number + 1 if records else max(first, stream.first)
+    rendered = msgspec.json.encode([record.render(table, stream) for record in records])
+    return msgspec.json.decode(rendered), (stream.label, next_record)
 
 
 def trim_streams(database: Database, now: float) -> int:
@@ -219,9 +228,10 @@ def trim_streams(database: Database, now: float) -> int:
     with database.store.reading() as session:
         names = [
             name
-            for name in session.table_names("", _MOST_TABLES)
+            for name in session.table_names("", _ALL_TABLES)
             if (table := database.catalog.get(session, name)) is not None and (table.streams or table.recovery)
         ]
+    # Most databases have neither streams nor recovery, and need no write transaction here.
     if not names:
         return 0
     with database.store.writing() as session:
@@ -229,18 +239,18 @@ def trim_streams(database: Database, now: float) -> int:
         return sum(trim(session, table, now) + trim_log(session, table, now) for table in tables)
 
 
-def _recent(records: list[StoredRecord], now: float) -> list[StoredRecord]:
+def _without_old(records: list[StoredRecord], now: float) -> list[StoredRecord]:
     """The records that are not older than a day."""
     return [record for record in records if record.seconds >= now - RETENTION_SECONDS]
 
 
-def _oldest(session: Session, table: TableDefinition, stream: StreamDefinition) -> int:
+def _oldest_number(session: Session, table: TableDefinition, stream: StreamDefinition) -> int:
     """The sequence number of the oldest record that is kept, or else of the next one."""
     oldest = oldest_record(session, table, stream)
     return next_number(session, table, stream) if oldest is None else oldest.number
 
 
-def _trimmed() -> DynamoDBError:
+def _trimmed_error() -> DynamoDBError:
     return DynamoDBError(
         "TrimmedDataAccessException",
         "The operation attempted to read past the oldest stream record in a shard.",
@@ -250,9 +260,9 @@ def _trimmed() -> DynamoDBError:
 # --- Streams and shards ----------------------------------------------------------------------------------------------
 
 
-def _stream(database: Database, session: Session, arn: str | None) -> tuple[TableDefinition, StreamDefinition]:
+def _find_stream(database: Database, session: Session, arn: str | None) -> tuple[TableDefinition, StreamDefinition]:
     constraints = Constraints()
-    constraints.required("streamArn", arn)
+    constraints.require("streamArn", arn)
     constraints.finish()
     match = _ARN.fullmatch(str(arn))
     if match is None:
@@ -265,35 +275,37 @@ def _stream(database: Database, session: Session, arn: str | None) -> tuple[Tabl
     raise not_found(f"Requested resource not found: Stream: {arn} not found")
 
 
-def _shards(session: Session, table: TableDefinition, stream: StreamDefinition) -> list[_Shard]:
+def _shards_of(session: Session, table: TableDefinition, stream: StreamDefinition) -> list[_Shard]:
     """The shards of a stream that may still have records, the oldest first."""
     last = stream.last
+    # The stream is enabled: its last number so far. Before its first record, that is the one before the first number.
     if last is None:
         last = max(session.last_record(table.id) or 0, stream.first - 1)
     if not stream.shard_records:
         return [_Shard(0, stream.first, stream.last)]
     length = stream.shard_records
-    written = last - stream.first + 1
+    record_count = last - stream.first + 1
     # A full shard is closed at once. While the stream is enabled, its child is open.
-    count = written // length + 1 if stream.ended is None else max(1, -(-written // length))
-    begin = (_oldest(session, table, stream) - stream.first) // length
+    count = record_count // length + 1 if stream.ended is None else max(1, -(-record_count // length))
+    first_index = (_oldest_number(session, table, stream) - stream.first) // length
     shards = []
-    for index in range(min(begin, count - 1), count):
+    for index in range(min(first_index, count - 1), count):
         first = stream.first + index * length
         end = first + length - 1
-        closed = end <= last
-        shards.append(_Shard(index, first, end if closed else stream.last))
+        is_closed = end <= last
+        shards.append(_Shard(index, first, end if is_closed else stream.last))
     return shards
 
 
 def _describe_shard(stream: StreamDefinition, shard: _Shard) -> dict[str, Any]:
     numbers = {"StartingSequenceNumber": sequence_number(shard.first)}
     if shard.last is not None:
+        # A shard that was closed without a record ends with its first number.
         numbers["EndingSequenceNumber"] = sequence_number(max(shard.first, shard.last))
-    shown: dict[str, Any] = {"ShardId": _shard_id(stream, shard.place), "SequenceNumberRange": numbers}
+    description: dict[str, Any] = {"ShardId": _shard_id(stream, shard.place), "SequenceNumberRange": numbers}
     if shard.place:
-        shown["ParentShardId"] = _shard_id(stream, shard.place - 1)
-    return shown
+        description["ParentShardId"] = _shard_id(stream, shard.place - 1)
+    return description
 
 
 def _shard_id(stream: StreamDefinition, index: int) -> str:
@@ -317,7 +329,7 @@ def _check_shard_id(constraints: Constraints, member: str, shard_id: str | None)
 # --- Iterators -------------------------------------------------------------------------------------------------------
 
 
-def _iterator(table: TableDefinition, stream: StreamDefinition, shard: int, number: int) -> str:
+def _make_iterator(table: TableDefinition, stream: StreamDefinition, shard: int, number: int) -> str:
     content = msgspec.json.encode(_Position(shard, number, time.time()))
     return f"{table.stream_arn(stream)}|1|{b64encode(content).decode()}"
 

@@ -20,13 +20,13 @@ from prejoin.engine.tables.definition import (
     TableDefinition,
     ThroughputChanges,
 )
-from prejoin.engine.tables.totals import NOTHING, Totals
+from prejoin.engine.tables.totals import NO_ITEMS, Totals
 from prejoin.engine.tables.update import check_update_table, decreases_today, next_definition
 from prejoin.engine.validation import Constraints, table_name
 from prejoin.protocol.errors import DynamoDBError, not_found, refuse
 
 _PAGE_OF_NAMES = 100
-_OF_THE_DELETED = (
+_MEMBERS_OF_DELETED = (
     *("TableName", "TableStatus", "ProvisionedThroughput", "TableSizeBytes", "ItemCount", "TableArn", "TableId"),
     *("DeletionProtectionEnabled", "BillingModeSummary", "TableClassSummary"),
 )
@@ -39,7 +39,7 @@ def create_table(database: Database, request: CreateTableInput) -> dict[str, Any
         if database.catalog.get(session, table.name) is not None:
             raise DynamoDBError("ResourceInUseException", f"Table already exists: {table.name}")
         database.catalog.add(session, table)
-    return {"TableDescription": describe(table, "CREATING", NOTHING)}
+    return {"TableDescription": describe(table, "CREATING", NO_ITEMS)}
 
 
 def new_table(database: Database, request: CreateTableInput) -> TableDefinition:
@@ -53,9 +53,9 @@ def new_table(database: Database, request: CreateTableInput) -> TableDefinition:
         on_demand_since=now if table.throughput is None else None,
         place=database.catalog.place,
     )
-    wish = request.stream_specification
-    if wish is not None and wish.stream_enabled:
-        table = replace(table, streams=(new_stream(wish, now, 1, database.shard_records),))
+    specification = request.stream_specification
+    if specification is not None and specification.stream_enabled:
+        table = replace(table, streams=(new_stream(specification, now, 1, database.shard_records),))
     return table
 
 
@@ -64,26 +64,27 @@ def update_table(database: Database, request: UpdateTableInput) -> dict[str, Any
     name = check_update_table(request)
     with database.store.writing() as session:
         table = _find(database, session, name)
-        last = session.last_record(table.id)
-        change = next_definition(request, table, time.time(), last, database.shard_records)
-        if change.deleted is not None:
-            rows.drop_index(session, table, change.deleted)
-        if change.created is not None:
-            rows.fill_index(session, change.table, change.created)
+        # A new stream continues the sequence numbers of the table's earlier ones.
+        last_record = session.last_record(table.id)
+        change = next_definition(request, table, time.time(), last_record, database.shard_records)
+        if change.deleted_index is not None:
+            rows.drop_index(session, table, change.deleted_index)
+        if change.created_index is not None:
+            rows.fill_index(session, change.table, change.created_index)
         database.catalog.change(session, change.table)
         totals = database.counter.count(session, change.table)
-    statuses = {} if change.created is None else {change.created.name: "CREATING"}
-    if change.deleted is not None:
+    statuses = {} if change.created_index is None else {change.created_index.name: "CREATING"}
+    if change.deleted_index is not None:
         # As at AWS, the response describes a change in progress, so a deleted index is still shown.
-        statuses[change.deleted.name] = "DELETING"
-        shown = replace(change.table, indexes=table.indexes, attributes=table.attributes)
+        statuses[change.deleted_index.name] = "DELETING"
+        described_table = replace(change.table, indexes=table.indexes, attributes=table.attributes)
     else:
-        shown = change.table
-    shown = _in_progress(table, shown)
+        described_table = change.table
+    described_table = _during_update(table, described_table)
     key = change.table.encryption_key
     return {
-        "TableDescription": describe(shown, "UPDATING", totals, statuses)
-        | _asked_limits(request)
+        "TableDescription": describe(described_table, "UPDATING", totals, statuses)
+        | _requested_limits(request)
         | _describe_encryption(key or table.encryption_key, changing=key != table.encryption_key)
     }
 
@@ -106,11 +107,14 @@ def delete_table(database: Database, request: TableInput) -> dict[str, Any]:
                 "protection first."
             )
         if table.recovery is not None:
+            # As at AWS, a table with point-in-time recovery can be restored after it was deleted.
             add_backup(session, table, f"{name}$DeletedTableBackup", "SYSTEM")
         rows.drop_all(session, table.id)
         database.catalog.remove(session, table)
-    shown = describe(table, "DELETING", NOTHING)
-    return {"TableDescription": {member: shown[member] for member in _OF_THE_DELETED if member in shown}}
+    description = describe(table, "DELETING", NO_ITEMS)
+    return {
+        "TableDescription": {member: description[member] for member in _MEMBERS_OF_DELETED if member in description}
+    }
 
 
 def list_tables(database: Database, request: ListTablesInput) -> dict[str, Any]:
@@ -149,10 +153,8 @@ def describe(
     table: TableDefinition, status: str, totals: Totals, statuses: dict[str, str] | None = None
 ) -> dict[str, Any]:
     """The TableDescription. `statuses` are those of indexes that are not active, unless the table is new."""
-    index_status = {} if statuses is None else statuses
-    usual = status if statuses is None else "ACTIVE"
     is_new = status == "CREATING"
-    shown: dict[str, Any] = {
+    description: dict[str, Any] = {
         "AttributeDefinitions": [
             {"AttributeName": attribute.name, "AttributeType": attribute.type} for attribute in table.attributes
         ],
@@ -167,45 +169,63 @@ def describe(
         "TableId": table.uuid,
         "DeletionProtectionEnabled": table.protected,
     }
+    # A table that was never on demand has no summary, as at AWS.
     if table.on_demand_since is not None:
-        shown["BillingModeSummary"] = {
+        description["BillingModeSummary"] = {
             "BillingMode": "PAY_PER_REQUEST" if table.throughput is None else "PROVISIONED",
             **({} if is_new else {"LastUpdateToPayPerRequestDateTime": table.on_demand_since}),
         }
     if not is_new:
-        shown["WarmThroughput"] = _warm_throughput(table.warm or table.throughput)
-    shown |= _limits(table.on_demand)
-    if table.stream is not None:
-        shown["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": table.stream.view}
-    if table.streams:
-        stream = table.streams[-1]
-        shown |= {"LatestStreamLabel": stream.label, "LatestStreamArn": table.stream_arn(stream)}
+        description["WarmThroughput"] = _warm_throughput(table.warm or table.throughput)
+    description |= _limits(table.on_demand)
+    description |= _describe_streams(table)
     if table.table_class is not None:
-        shown["TableClassSummary"] = {"TableClass": table.table_class}
-    shown |= _describe_encryption(table.encryption_key)
-    if table.restored is not None:
-        source = {"SourceBackupArn": table.restored.backup_arn} if table.restored.backup_arn else {}
-        shown["RestoreSummary"] = {
+        description["TableClassSummary"] = {"TableClass": table.table_class}
+    description |= _describe_encryption(table.encryption_key)
+    description |= _describe_restore(table)
+    return description | _describe_indexes(table, status, totals, statuses)
+
+
+def _describe_streams(table: TableDefinition) -> dict[str, Any]:
+    """The members about streams. The label and ARN of the newest stream stay when it is disabled."""
+    members: dict[str, Any] = {}
+    if table.stream is not None:
+        members["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": table.stream.view}
+    if table.streams:
+        newest = table.streams[-1]
+        members |= {"LatestStreamLabel": newest.label, "LatestStreamArn": table.stream_arn(newest)}
+    return members
+
+
+def _describe_restore(table: TableDefinition) -> dict[str, Any]:
+    """The RestoreSummary member of a description, if the table was restored."""
+    if table.restored is None:
+        return {}
+    source = {"SourceBackupArn": table.restored.backup_arn} if table.restored.backup_arn else {}
+    return {
+        "RestoreSummary": {
             **source,
             "SourceTableArn": table.restored.table_arn,
             "RestoreDateTime": table.restored.moment,
             "RestoreInProgress": False,
         }
-    for member, is_global in (("GlobalSecondaryIndexes", True), ("LocalSecondaryIndexes", False)):
-        indexes = [
-            _describe_index(
-                table,
-                index,
-                index_status.get(index.name, usual),
-                totals.entries.get(index.number, (0, 0)),
-                is_new=is_new,
-            )
-            for index in table.indexes
-            if index.is_global is is_global
-        ]
-        if indexes:
-            shown[member] = indexes
-    return shown
+    }
+
+
+def _describe_indexes(
+    table: TableDefinition, status: str, totals: Totals, statuses: dict[str, str] | None
+) -> dict[str, list[dict[str, Any]]]:
+    """The members with the descriptions of global and of local indexes, each only if there are some."""
+    # The indexes of a new table are created with it, so they have its status.
+    default_status = status if statuses is None else "ACTIVE"
+    members: dict[str, list[dict[str, Any]]] = {}
+    for index in sorted(table.indexes, key=lambda index: not index.is_global):
+        member = "GlobalSecondaryIndexes" if index.is_global else "LocalSecondaryIndexes"
+        index_status = (statuses or {}).get(index.name, default_status)
+        index_totals = totals.entries.get(index.number, (0, 0))
+        description = _describe_index(table, index, index_status, index_totals, is_new=status == "CREATING")
+        members.setdefault(member, []).append(description)
+    return members
 
 
 def _describe_index(
@@ -215,7 +235,7 @@ def _describe_index(
     projection: dict[str, Any] = {"ProjectionType": index.projection}
     if index.included:
         projection["NonKeyAttributes"] = list(index.included)
-    shown: dict[str, Any] = {
+    description: dict[str, Any] = {
         "IndexName": index.name,
         "KeySchema": key_schema(index.keys),
         "Projection": projection,
@@ -224,13 +244,14 @@ def _describe_index(
         "IndexArn": f"{table.arn}/index/{index.name}",
     }
     if index.is_global:
-        shown |= {"IndexStatus": status, "ProvisionedThroughput": _throughput(index.throughput, index.changes)}
-        shown |= _limits(index.on_demand)
+        description |= {"IndexStatus": status, "ProvisionedThroughput": _throughput(index.throughput, index.changes)}
+        description |= _limits(index.on_demand)
         if not is_new:
-            shown["WarmThroughput"] = _warm_throughput(index.warm or index.throughput)
+            description["WarmThroughput"] = _warm_throughput(index.warm or index.throughput)
             if status == "CREATING":
-                shown["Backfilling"] = False  # AWS starts backfilling later, when the index has its resources
-    return shown
+                # AWS starts backfilling later, when the index has its resources.
+                description["Backfilling"] = False
+    return description
 
 
 def key_schema(keys: KeySchema) -> list[dict[str, str]]:
@@ -260,17 +281,18 @@ def _throughput(units: tuple[int, int] | None, changes: ThroughputChanges) -> di
 def _limits(limits: OnDemandLimits) -> dict[str, Any]:
     """The OnDemandThroughput member of a description, if there is a limit."""
     members = {"MaxReadRequestUnits": limits[0], "MaxWriteRequestUnits": limits[1]}
-    given = {member: units for member, units in members.items() if units is not None}
-    return {"OnDemandThroughput": given} if given else {}
+    set_members = {member: units for member, units in members.items() if units is not None}
+    return {"OnDemandThroughput": set_members} if set_members else {}
 
 
-def _asked_limits(request: UpdateTableInput) -> dict[str, Any]:
+def _requested_limits(request: UpdateTableInput) -> dict[str, Any]:
     """The limits that an update asks for. AWS repeats them, also a -1 that removes one."""
     return _limits(merged_limits((None, None), request.on_demand_throughput))
 
 
-def _in_progress(old: TableDefinition, new: TableDefinition) -> TableDefinition:
+def _during_update(old: TableDefinition, new: TableDefinition) -> TableDefinition:
     """A table as AWS describes it while an update is in progress: with the units that it had before."""
+    # AWS changes units in the background, and until then describes the former ones.
     units = {index.name: index.throughput for index in old.indexes}
     indexes = [replace(index, throughput=units.get(index.name, index.throughput)) for index in new.indexes]
     return replace(new, throughput=old.throughput or new.throughput, indexes=tuple(indexes))

@@ -19,10 +19,10 @@ def update_time_to_live(database: Database, request: UpdateTimeToLiveInput) -> d
     name = table_name(request.table_name)
     specification = request.time_to_live_specification
     constraints = Constraints()
-    constraints.required("timeToLiveSpecification", specification)
+    constraints.require("timeToLiveSpecification", specification)
     if specification is not None:
-        constraints.required("timeToLiveSpecification.attributeName", specification.attribute_name)
-        constraints.required("timeToLiveSpecification.enabled", specification.enabled)
+        constraints.require("timeToLiveSpecification.attributeName", specification.attribute_name)
+        constraints.require("timeToLiveSpecification.enabled", specification.enabled)
         check_attribute_name(constraints, "timeToLiveSpecification.attributeName", specification.attribute_name)
     constraints.finish()
     assert specification is not None
@@ -34,9 +34,9 @@ def update_time_to_live(database: Database, request: UpdateTimeToLiveInput) -> d
             refuse(f"TimeToLive is active on a different AttributeName: current AttributeName is {table.ttl}")
         if specification.enabled == (table.ttl is not None):
             refuse(f"TimeToLive is already {'enabled' if specification.enabled else 'disabled'}")
-        changed = replace(table, ttl=specification.attribute_name if specification.enabled else None)
-        database.catalog.change(session, changed)
-        rows.set_expiries(session, changed)
+        new_table = replace(table, ttl=specification.attribute_name if specification.enabled else None)
+        database.catalog.change(session, new_table)
+        rows.set_expiries(session, new_table)
     return {
         "TimeToLiveSpecification": {"AttributeName": specification.attribute_name, "Enabled": specification.enabled}
     }
@@ -63,11 +63,13 @@ def expire(database: Database, now: float) -> int:
     Like DeleteItem, this removes them from all indexes too.
     """
     with database.store.reading() as session:
-        if not rows.expired(session, now, 1):
+        # Mostly nothing has expired, and finding that out needs no write transaction.
+        if not rows.expired_keys(session, now, 1):
             return 0
     with database.store.writing() as session:
-        gone = rows.expired(session, now, EXPIRED_AT_ONCE)
-        for key in gone:
+        expired_keys = rows.expired_keys(session, now, EXPIRED_AT_ONCE)
+        for key in expired_keys:
             table = database.catalog.table_of_key(session, key)
+            # Without its key in the content, the stream records the deletion as the service's own.
             perform(session, BoundWrite(PreparedWrite("delete", table.name, {}), table, key), UncountedCapacity(table))
-    return len(gone)
+    return len(expired_keys)

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Sequence, Sized
 from operator import attrgetter
 from typing import Any, ParamSpec, TypeVar
 
+import msgspec
 from msgspec.structs import astuple
 
 from prejoin.engine.items.capacity import Capacities, UncountedCapacity
 from prejoin.engine.items.keys import EmptyKeyError, check_scalar, encode_key
 from prejoin.engine.items.write import BoundWrite, PreparedWrite, bind, check_expressions, perform, prepare
-from prejoin.engine.operations.client_tokens import digest_of, hashed_token
+from prejoin.engine.operations.client_tokens import digest_of, token_digest
 from prejoin.engine.operations.database import Database
 from prejoin.engine.operations.items import bind_text_projection, collection_metrics, rendered_item
 from prejoin.engine.requests import (
@@ -30,41 +31,43 @@ from prejoin.engine.tables.definition import TableDefinition
 from prejoin.engine.validation import CAPACITY, METRICS, ON_FAILURE, Constraints, table_name
 from prejoin.protocol import limits
 from prejoin.protocol.errors import DynamoDBError, refuse
+from prejoin.protocol.expressions import ProjectionExpression
 from prejoin.protocol.prices import TRANSACTIONAL, read_units
-from prejoin.protocol.values import canonical_item
+from prejoin.protocol.values import Item, canonical_item
 
 M = TypeVar("M")
 P = ParamSpec("P")
 
-_NONE = {"Code": "None"}
+_NO_REASON = {"Code": "None"}
 _ONE_KIND = "TransactItems can only contain one of Check, Put, Update or Delete in each of its members"
 _NO_KIND = "Invalid Request: TransactWriteRequest should contain Delete or Put or Update request"
 
 
 def transact_write_items(database: Database, request: TransactWriteItemsInput) -> dict[str, Any]:
-    actions = list(map(_action, _members(request.transact_items)))
+    actions = list(map(_action_of, _members(request.transact_items)))
     if not _is_ordinary(request, actions):
         _check_members(request, actions)
-    prepared = list(map(_prepared, actions, _names(request, actions)))
-    if len(prepared) > _SURELY_SMALL:
-        _check_size(write.size for write in prepared)
+    prepared_writes = list(map(_prepare_action, actions, _names_of_tables(request, actions)))
+    # The size is counted twice: of what the request sends, and of the items that its updates make.
+    if len(prepared_writes) > _SURELY_SMALL:
+        _check_size(write.size for write in prepared_writes)
     capacities = Capacities(request.return_consumed_capacity)
-    token = None if request.client_request_token is None else hashed_token(request.client_request_token)
+    token = None if request.client_request_token is None else token_digest(request.client_request_token)
     digest = b"" if token is None else digest_of(request)
     with database.store.writing() as session:
         if token is not None and (response := database.tokens.find_response(session, token, digest)) is not None:
             return response
-        tables = database.catalog.find_all(session, [write.table_name for write in prepared])
-        writes = _bound(prepared, tables)
+        tables = database.catalog.find_all(session, [write.table_name for write in prepared_writes])
+        writes = _bind_writes(prepared_writes, tables)
         check_distinct({write.key for write in writes}, writes)
-        sizes = _performed(session, writes, capacities)
+        sizes = _perform_actions(session, writes, capacities)
         if len(sizes) > _SURELY_SMALL:
             _check_size(sizes)
         response = (
-            {} if request.return_consumed_capacity is None else capacities.render(_tables_named(actions), kind="Write")
+            {} if request.return_consumed_capacity is None else capacities.render(_request_names(actions), kind="Write")
         )
         if request.return_item_collection_metrics == "SIZE":
-            response |= _metrics(writes)
+            response |= _metrics_of(writes)
         if token is not None:
             database.tokens.remember(session, token, digest, response)
     return response
@@ -78,7 +81,7 @@ def _members(members: list[M] | None) -> list[M]:
 
 
 def _check_count(constraints: Constraints, members: list[Any] | None) -> None:
-    constraints.required("transactItems", members)
+    constraints.require("transactItems", members)
     if members is not None and not members:
         constraints.fail("transactItems", "[]", "Member must have length greater than or equal to 1")
     if members is not None and len(members) > limits.TRANSACTION_ACTIONS:
@@ -86,18 +89,21 @@ def _check_count(constraints: Constraints, members: list[Any] | None) -> None:
         constraints.finish()
 
 
-def _action(member: TransactWriteItem) -> WriteOptions:
-    given = astuple(member)
-    if given.count(None) != len(given) - 1:
-        refuse(_ONE_KIND if any(given) else _NO_KIND)
-    put, update, delete, check = given
+def _action_of(member: TransactWriteItem) -> WriteOptions:
+    member_actions = astuple(member)
+    if member_actions.count(None) != len(member_actions) - 1:
+        refuse(_ONE_KIND if any(member_actions) else _NO_KIND)
+    put, update, delete, check = member_actions
     return put or update or delete or check  # type: ignore[no-any-return]
 
 
 def _is_ordinary(request: TransactWriteItemsInput, actions: list[WriteOptions]) -> bool:
     """Whether nothing can violate a constraint. Most requests are ordinary and skip the full check."""
     for action in actions:
-        if action.return_values_on_condition_check_failure not in _WISHES or None in _NEEDED[type(action)][2](action):
+        # One `attrgetter` fetches all required members of an action.
+        if action.return_values_on_condition_check_failure not in _RETURN_VALUES or None in _REQUIRED_MEMBERS[
+            type(action)
+        ][2](action):
             return False
     token = request.client_request_token
     return (
@@ -118,18 +124,18 @@ def _check_members(request: TransactWriteItemsInput, actions: list[WriteOptions]
     constraints.one_of("returnConsumedCapacity", request.return_consumed_capacity, CAPACITY)
     constraints.one_of("returnItemCollectionMetrics", request.return_item_collection_metrics, METRICS)
     for number, action in enumerate(actions, 1):
-        kind, members, needed = _NEEDED[type(action)]
-        where = f"transactItems.{number}.member.{kind}"
-        constraints.table(f"{where}.tableName", action.table_name)
-        for member, content in zip(members, needed(action)[1:], strict=True):
-            constraints.required(f"{where}.{member}", content)
-        wish = action.return_values_on_condition_check_failure
-        constraints.one_of(f"{where}.returnValuesOnConditionCheckFailure", wish, ON_FAILURE)
+        kind, members, required_values = _REQUIRED_MEMBERS[type(action)]
+        member_path = f"transactItems.{number}.member.{kind}"
+        constraints.table(f"{member_path}.tableName", action.table_name)
+        for member, content in zip(members, required_values(action)[1:], strict=True):
+            constraints.require(f"{member_path}.{member}", content)
+        return_values = action.return_values_on_condition_check_failure
+        constraints.one_of(f"{member_path}.returnValuesOnConditionCheckFailure", return_values, ON_FAILURE)
     constraints.finish()
 
 
-_WISHES = frozenset({None, *ON_FAILURE})
-_NEEDED: dict[type, tuple[str, tuple[str, ...], Callable[[Any], tuple[Any, ...]]]] = {
+_RETURN_VALUES = frozenset({None, *ON_FAILURE})
+_REQUIRED_MEMBERS: dict[type, tuple[str, tuple[str, ...], Callable[[Any], tuple[Any, ...]]]] = {
     PutItemInput: ("put", ("item",), attrgetter("table_name", "item")),
     UpdateItemInput: ("update", ("key", "updateExpression"), attrgetter("table_name", "key", "update_expression")),
     DeleteItemInput: ("delete", ("key",), attrgetter("table_name", "key")),
@@ -142,7 +148,7 @@ _NEEDED: dict[type, tuple[str, tuple[str, ...], Callable[[Any], tuple[Any, ...]]
 """For each kind of action: its name, and the required members after the table name."""
 
 
-def _names(request: TransactWriteItemsInput, actions: list[WriteOptions]) -> list[str]:
+def _names_of_tables(request: TransactWriteItemsInput, actions: list[WriteOptions]) -> list[str]:
     """The table names. An invalid one is listed with other violated constraints."""
     try:
         return [table_name(action.table_name) for action in actions]
@@ -151,12 +157,12 @@ def _names(request: TransactWriteItemsInput, actions: list[WriteOptions]) -> lis
         raise
 
 
-def _tables_named(actions: Sequence[WriteOptions | GetItemInput | None]) -> dict[str, str]:
+def _request_names(actions: Sequence[WriteOptions | GetItemInput]) -> dict[str, str]:
     """The tables by name, each as the request names it."""
-    return {table_name(action.table_name): str(action.table_name) for action in actions if action is not None}
+    return {table_name(action.table_name): str(action.table_name) for action in actions}
 
 
-def _prepared(action: WriteOptions, name: str) -> PreparedWrite:
+def _prepare_action(action: WriteOptions, name: str) -> PreparedWrite:
     """Prepare an action. In a transaction, DynamoDB reports invalid expressions before an invalid key."""
     try:
         return prepare(action, name)
@@ -166,20 +172,20 @@ def _prepared(action: WriteOptions, name: str) -> PreparedWrite:
         raise
 
 
-def _bound(prepared: list[PreparedWrite], tables: dict[str, TableDefinition]) -> list[BoundWrite]:
+def _bind_writes(prepared_writes: list[PreparedWrite], tables: dict[str, TableDefinition]) -> list[BoundWrite]:
     """Bind all writes. DynamoDB stops at the first invalid one, so only that one gets a reason."""
     writes: list[BoundWrite] = []
     try:
-        for write in prepared:
+        for write in prepared_writes:
             writes.append(bind(write, tables[write.table_name]))  # noqa: PERF401
     except DynamoDBError as error:
-        after = len(prepared) - len(writes) - 1
-        cancel_if_any([*[_NONE] * len(writes), reason_of(error), *[_NONE] * after])
+        later_writes = len(prepared_writes) - len(writes) - 1
+        cancel_if_any([*[_NO_REASON] * len(writes), reason_of(error), *[_NO_REASON] * later_writes])
         raise
     return writes
 
 
-def _performed(session: Session, writes: list[BoundWrite], capacities: Capacities) -> list[int]:
+def _perform_actions(session: Session, writes: list[BoundWrite], capacities: Capacities) -> list[int]:
     """Perform all actions and return the sizes of the items. After a failure the others are still tried for their
     reasons.
     """
@@ -188,22 +194,24 @@ def _performed(session: Session, writes: list[BoundWrite], capacities: Capacitie
         try:
             after = perform(session, write, capacities.of(write.table), transactional=True).after
         except DynamoDBError as error:
-            later = [
-                _reason(perform, session, other, UncountedCapacity(other.table)) for other in writes[len(sizes) + 1 :]
+            # Everything is rolled back in the end, so later actions can be tried on what was written so far.
+            later_reasons = [
+                _reason_after(perform, session, other, UncountedCapacity(other.table))
+                for other in writes[len(sizes) + 1 :]
             ]
-            cancel_if_any([*[_NONE] * len(sizes), reason_of(error), *later])
+            cancel_if_any([*[_NO_REASON] * len(sizes), reason_of(error), *later_reasons])
             raise
         sizes.append(0 if after is None else after.size)
     return sizes
 
 
-def _reason(work: Callable[P, Any], *arguments: P.args, **named: P.kwargs) -> dict[str, Any]:
+def _reason_after(work: Callable[P, Any], *arguments: P.args, **keywords: P.kwargs) -> dict[str, Any]:
     """The cancellation reason of some work; none if it succeeds."""
     try:
-        work(*arguments, **named)
+        work(*arguments, **keywords)
     except DynamoDBError as error:
         return reason_of(error)
-    return _NONE
+    return _NO_REASON
 
 
 _SURELY_SMALL = limits.TRANSACTION_SIZE // limits.ITEM_SIZE
@@ -238,7 +246,8 @@ def reason_of(error: DynamoDBError) -> dict[str, Any]:
 
 def cancel_if_any(reasons: list[dict[str, Any]]) -> None:
     """Cancel a transaction if an action has a reason."""
-    if reasons.count(_NONE) < len(reasons):
+    # A reason is listed for each action, in the order of the actions, so an action without one has `None`.
+    if reasons.count(_NO_REASON) < len(reasons):
         codes = ", ".join(reason["Code"] for reason in reasons)
         raise DynamoDBError(
             "TransactionCanceledException",
@@ -253,59 +262,80 @@ def check_distinct(places: set[bytes], members: Sized) -> None:
         refuse("Transaction request cannot include multiple operations on one item")
 
 
-def _metrics(writes: list[BoundWrite]) -> dict[str, Any]:
-    found: dict[str, list[Any]] = {}
+def _metrics_of(writes: list[BoundWrite]) -> dict[str, Any]:
+    metrics: dict[str, list[Any]] = {}
     for write in writes:
         if write.table.has_local_indexes:
-            found.setdefault(write.table.name, []).append(collection_metrics(write.table, write.prepared))
-    return {"ItemCollectionMetrics": found} if found else {}
+            metrics.setdefault(write.table.name, []).append(collection_metrics(write.table, write.prepared))
+    return {"ItemCollectionMetrics": metrics} if metrics else {}
+
+
+class _TransactGet(msgspec.Struct, frozen=True):
+    """What one action of TransactGetItems reads."""
+
+    table_name: str
+    key: Item
+    projection: ProjectionExpression | None
 
 
 def transact_get_items(database: Database, request: TransactGetItemsInput) -> dict[str, Any]:
-    constraints = Constraints()
-    _check_count(constraints, request.transact_items)
-    constraints.one_of("returnConsumedCapacity", request.return_consumed_capacity, CAPACITY)
-    gets = [member.get for member in request.transact_items or ()]
-    for number, get in enumerate(gets, 1):
-        where = f"transactItems.{number}.member.get"
-        constraints.required(where, get)
-        if get is not None:
-            constraints.required(f"{where}.key", get.key)
-            constraints.table(f"{where}.tableName", get.table_name)
-    constraints.finish()
-    wishes = [
-        (
+    gets = _check_gets(request)
+    bound_gets = [
+        _TransactGet(
             table_name(get.table_name),
             canonical_item(get.key),
             bind_text_projection(get.projection_expression, get.expression_attribute_names),
         )
         for get in gets
-        if get is not None
     ]
     capacities = Capacities(request.return_consumed_capacity)
     sizes: list[int] = []
     responses: list[dict[str, Any]] = []
     with database.store.reading(snapshot=True) as session:
-        tables = database.catalog.find_all(session, (name for name, _, _ in wishes))
-        places: list[tuple[TableDefinition, bytes]] = []
-        reasons: list[dict[str, Any]] = []
-        for name, key, projection in wishes:
-            try:
-                places.append((tables[name], encode_key(tables[name], key)))
-                if projection is not None:
-                    check_scalar(tables[name], projection.paths)
-                reasons.append(_NONE)
-            except DynamoDBError as error:
-                reasons.append(reason_of(error))
-        cancel_if_any(reasons)
-        check_distinct({key for _, key in places}, places)
-        for (table, place), (_, _, projection) in zip(places, wishes, strict=True):
+        tables = database.catalog.find_all(session, (get.table_name for get in bound_gets))
+        places = _places_of(bound_gets, tables)
+        check_distinct(set(places), places)
+        for get, place in zip(bound_gets, places, strict=True):
             row = session.get(place)
             sizes.append(row.size if row else 0)
-            capacities.of(table).add(read_units(row.size if row else 0, TRANSACTIONAL))
-            item = None if row is None else rendered_item(row.content, projection)
+            capacities.of(tables[get.table_name]).add(read_units(sizes[-1], TRANSACTIONAL))
+            item = None if row is None else rendered_item(row.content, get.projection)
             # Unlike GetItem, which returns an empty item if the projection selects nothing.
             responses.append({"Item": item} if item else {})
     _check_size(sizes)
     response: dict[str, Any] = {"Responses": responses}
-    return response | capacities.render(_tables_named(gets), kind="Read")
+    return response | capacities.render(_request_names(gets), kind="Read")
+
+
+def _check_gets(request: TransactGetItemsInput) -> list[GetItemInput]:
+    """Check the members of a request. Return the actions."""
+    constraints = Constraints()
+    _check_count(constraints, request.transact_items)
+    constraints.one_of("returnConsumedCapacity", request.return_consumed_capacity, CAPACITY)
+    gets: list[GetItemInput] = []
+    for number, member in enumerate(request.transact_items or (), 1):
+        member_path = f"transactItems.{number}.member.get"
+        constraints.require(member_path, member.get)
+        if member.get is not None:
+            constraints.require(f"{member_path}.key", member.get.key)
+            constraints.table(f"{member_path}.tableName", member.get.table_name)
+            gets.append(member.get)
+    constraints.finish()
+    return gets
+
+
+def _places_of(gets: list[_TransactGet], tables: dict[str, TableDefinition]) -> list[bytes]:
+    """The key bytes of each item. Every action that does not fit its table gets a reason."""
+    places: list[bytes] = []
+    reasons: list[dict[str, Any]] = []
+    for get in gets:
+        table = tables[get.table_name]
+        try:
+            places.append(encode_key(table, get.key))
+            if get.projection is not None:
+                check_scalar(table, get.projection.paths)
+            reasons.append(_NO_REASON)
+        except DynamoDBError as error:
+            reasons.append(reason_of(error))
+    cancel_if_any(reasons)
+    return places

@@ -16,29 +16,30 @@ _TOKEN_SECONDS = 8 * 3600
 T = TypeVar("T", bound=Transfer)
 
 
-def find_repeated(session: Session, kind: type[T], token: str | None, request: str) -> T | None:
+def find_repeated(session: Session, kind: type[T], token: str | None, request_text: str) -> T | None:
     """The export or import of an earlier request with the same token. Raise if that request was different."""
-    for known in kind.all(session) if token is not None else ():
-        recent = time.time() - known.description["EndTime"] < _TOKEN_SECONDS
-        if recent and known.description.get("ClientToken") == token:
-            if known.request != request:
+    for transfer in kind.all(session) if token is not None else ():
+        # As at AWS, a client token is valid for eight hours.
+        is_recent = time.time() - transfer.description["EndTime"] < _TOKEN_SECONDS
+        if is_recent and transfer.description.get("ClientToken") == token:
+            if transfer.request != request_text:
                 raise DynamoDBError(
                     f"{kind.kind.title()}ConflictException",
-                    f"The client token {token} was used with other parameters by {known.arn}",
+                    f"The client token {token} was used with other parameters by {transfer.arn}",
                 )
-            return known
+            return transfer
     return None
 
 
 def describe_transfer(database: Database, kind: type[T], arn: str | None) -> dict[str, Any]:
     constraints = Constraints()
-    constraints.required(f"{kind.kind}Arn", arn)
+    constraints.require(f"{kind.kind}Arn", arn)
     constraints.finish()
     with database.store.reading(snapshot=True) as session:
-        found = kind.find(session, str(arn))
-    if found is None:
+        transfer = kind.find(session, str(arn))
+    if transfer is None:
         raise DynamoDBError(f"{kind.kind.title()}NotFoundException", f"{kind.kind.title()} not found: {arn}")
-    return found.description
+    return transfer.description
 
 
 def list_transfers(
@@ -56,9 +57,9 @@ def list_transfers(
     constraints.finish()
     limit = page[1] or _PAGE
     with database.store.reading(snapshot=True) as session:
-        found = [
-            each
-            for each in kind.all(session)
-            if each.id > (token or "") and table_arn in (None, each.description["TableArn"])
+        transfers = [
+            transfer
+            for transfer in kind.all(session)
+            if transfer.id > (token or "") and table_arn in (None, transfer.description["TableArn"])
         ]
-    return found[:limit], {"NextToken": found[limit - 1].id} if len(found) > limit else {}
+    return transfers[:limit], {"NextToken": transfers[limit - 1].id} if len(transfers) > limit else {}

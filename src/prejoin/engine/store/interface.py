@@ -18,7 +18,7 @@ Ts = TypeVarTuple("Ts")
 
 _EXPIRY = Struct("<d")
 
-HIDDEN = "~"
+HIDDEN_PREFIX = "~"
 """The prefix of names of artifacts that are stored like a table, such as backups. No table can have such a name, and
 all names of tables sort before it.
 """
@@ -121,8 +121,8 @@ class Session(ABC):
         """The JSON of the rows of a scan, in chunks."""
 
     @abstractmethod
-    def rows(self, scan: RangeScan, skipped: int) -> Iterator[StoredRow]:
-        """The rows of a scan, without the first `skipped` ones."""
+    def rows(self, scan: RangeScan, offset: int) -> Iterator[StoredRow]:
+        """The rows of a scan, without the first `offset` ones."""
 
     @abstractmethod
     def size(self, scan: RangeScan) -> int:
@@ -141,7 +141,7 @@ class Session(ABC):
         """Record that no item of a range expires."""
 
     @abstractmethod
-    def expired(self, first: float, last: float, most: int) -> list[bytes]:
+    def expired_keys(self, first: float, last: float, limit: int) -> list[bytes]:
         """The keys of items that expire between these seconds, the earliest first."""
 
     @abstractmethod
@@ -155,7 +155,7 @@ class Session(ABC):
     def table_name(self, identity: int) -> str: ...
 
     @abstractmethod
-    def table_names(self, after: str, most: int) -> list[str]:
+    def table_names(self, after: str, limit: int) -> list[str]:
         """The names of tables in order, starting after one."""
 
     @abstractmethod
@@ -181,8 +181,8 @@ class Session(ABC):
     def keep_token(self, token: bytes, record: bytes, expires: float) -> None: ...
 
     @abstractmethod
-    def forget_tokens(self, before: float, most: int) -> None:
-        """Remove tokens that expire before this second, and the oldest if there are more than `most`."""
+    def forget_tokens(self, before: float, max_tokens: int) -> None:
+        """Remove tokens that expire before this second, and the oldest if there are more than `max_tokens`."""
 
 
 class Store(ABC):

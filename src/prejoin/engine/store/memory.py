@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, TypeVar, TypeVarTuple
 
 from prejoin.engine.store.interface import (
-    HIDDEN,
+    HIDDEN_PREFIX,
     BusyError,
     DamageError,
     Keyspace,
@@ -62,12 +62,12 @@ class MemorySession(Session):
 
     def copy(self) -> MemorySession:
         """Another session with the same content. Rows are shared, because they never change."""
-        copied = MemorySession()
+        copy = MemorySession()
         for name in (*_MAPS, "_item_sizes", "_entry_sizes", "_numbers"):
-            setattr(copied, name, getattr(self, name).copy())
-        copied._mappings = {"items": copied._items, "entries": copied._entries}
-        copied._last_table = self._last_table
-        return copied
+            setattr(copy, name, getattr(self, name).copy())
+        copy._mappings = {"items": copy._items, "entries": copy._entries}
+        copy._last_table = self._last_table
+        return copy
 
     def keep(self) -> None:
         """Commit the changes."""
@@ -76,10 +76,11 @@ class MemorySession(Session):
     def undo(self, *, repair: bool) -> None:
         """Roll back the changes since the last `keep`. If this is interrupted, it can be called again."""
         if repair:
-            for ordered in (self._items, self._entries, self._due, self._records):
-                ordered.repair()
+            for sorted_map in (self._items, self._entries, self._due, self._records):
+                sorted_map.repair()
         while self._undo:
             mapping, key, before = self._undo[-1]
+            # The total sizes have no undo log of their own: they follow from the rows.
             if mapping is self._items or mapping is self._entries:
                 self._resize(mapping, key, before)
             mapping.restore(key, before)
@@ -89,8 +90,8 @@ class MemorySession(Session):
 
     def _resize(self, mapping: Any, key: bytes, row: StoredRow | None) -> None:
         """Adjust the total size for a row that is about to be replaced or removed."""
-        there = mapping.values.get(key)
-        change = (0 if row is None else row.size) - (0 if there is None else there.size)
+        stored_row = mapping.values.get(key)
+        change = (0 if row is None else row.size) - (0 if stored_row is None else stored_row.size)
         if mapping is self._items:
             self._item_sizes[key[:_OF_ITEM]] += change
         else:
@@ -120,6 +121,7 @@ class MemorySession(Session):
         return self._items.values.get(key)
 
     def put(self, key: bytes, before: StoredRow | None, row: StoredRow) -> None:
+        # The former row is noted before the change, because an interrupt may come between any two steps.
         self._undo.append((self._items, key, before))
         if before is None:
             self._items.add(key, row)
@@ -164,6 +166,7 @@ class MemorySession(Session):
         for key in self._keys(keyspace, bounds):
             remove(key)
         sizes = self._item_sizes if keyspace == "items" else self._entry_sizes
+        # Otherwise a size of zero would remain of every table that ever existed.
         for prefix in [prefix for prefix, size in sizes.items() if not size]:
             del sizes[prefix]
 
@@ -183,11 +186,11 @@ class MemorySession(Session):
 
     def records(self, table: int, first: int, last: int, limit: int) -> list[bytes]:
         bounds = Range(_record_key(table, first), _record_key(table, last + 1))
-        found = []
+        records = []
         for key in self._records.keys(bounds, limit=limit):
             form, values = self._records.values[key]
-            found.append(form % (_record_number(key), *values))
-        return found
+            records.append(form % (_record_number(key), *values))
+        return records
 
     def last_record(self, table: int) -> int | None:
         bounds = Range(_record_key(table, 0), _record_key(table + 1, 0))
@@ -202,19 +205,20 @@ class MemorySession(Session):
     def contents(self, scan: RangeScan) -> Iterator[list[bytes]]:
         mapping = self._mappings[scan.keyspace]
         values = mapping.values
-        found = mapping.keys(scan.bounds, forward=scan.forward, limit=scan.limit)
-        yield [values[key].content for key in found]
+        keys = mapping.keys(scan.bounds, forward=scan.forward, limit=scan.limit)
+        yield [values[key].content for key in keys]
 
-    def rows(self, scan: RangeScan, skipped: int) -> Iterator[StoredRow]:
+    def rows(self, scan: RangeScan, offset: int) -> Iterator[StoredRow]:
         mapping = self._mappings[scan.keyspace]
-        found = mapping.keys(scan.bounds, forward=scan.forward, limit=scan.limit)
-        return (mapping.values[key] for key in found[skipped:])
+        keys = mapping.keys(scan.bounds, forward=scan.forward, limit=scan.limit)
+        return (mapping.values[key] for key in keys[offset:])
 
     def size(self, scan: RangeScan) -> int:
         return sum(row.size for row in self.rows(scan, 0))
 
     def count(self, keyspace: Keyspace, bounds: Range) -> tuple[int, int]:
         sizes = self._item_sizes if keyspace == "items" else self._entry_sizes
+        # The range of a table or index begins with its prefix.
         return self._mappings[keyspace].number(bounds), sizes.get(bounds.low, 0)
 
     def _keys(self, keyspace: Keyspace, bounds: Range) -> list[bytes]:
@@ -234,18 +238,18 @@ class MemorySession(Session):
         if before == expires:
             return
         if before is not None:
-            self._set(self._due, _due(before) + key, None)
+            self._set(self._due, _second_bytes(before) + key, None)
         self._set(self._expiries, key, expires)
         if expires is not None:
-            self._set(self._due, _due(expires) + key, key)
+            self._set(self._due, _second_bytes(expires) + key, key)
 
-    def expired(self, first: float, last: float, most: int) -> list[bytes]:
-        bounds = Range(_due(max(int(first), 0)), _due(int(last) + 1))
-        return [self._due.values[key] for key in self._due.keys(bounds, limit=most)]
+    def expired_keys(self, first: float, last: float, limit: int) -> list[bytes]:
+        bounds = Range(_second_bytes(max(int(first), 0)), _second_bytes(int(last) + 1))
+        return [self._due.values[key] for key in self._due.keys(bounds, limit=limit)]
 
     def table_version(self, name: str) -> tuple[int, int] | None:
-        found = self._names.get(name)
-        return None if found is None else (found, self._tables[found][1])
+        identity = self._names.get(name)
+        return None if identity is None else (identity, self._tables[identity][1])
 
     def table_definition(self, identity: int) -> bytes:
         return self._tables[identity][2]  # type: ignore[no-any-return]
@@ -253,11 +257,11 @@ class MemorySession(Session):
     def table_name(self, identity: int) -> str:
         return self._tables[identity][0]  # type: ignore[no-any-return]
 
-    def table_names(self, after: str, most: int) -> list[str]:
-        return sorted(name for name in self._names if after < name < HIDDEN)[:most]
+    def table_names(self, after: str, limit: int) -> list[str]:
+        return sorted(name for name in self._names if after < name < HIDDEN_PREFIX)[:limit]
 
     def hidden_names(self, begin: str) -> list[str]:
-        return sorted(name for name in self._names if name.startswith(HIDDEN + begin))
+        return sorted(name for name in self._names if name.startswith(HIDDEN_PREFIX + begin))
 
     def add_table(self, name: str, definition: bytes) -> int:
         self._last_table += 1
@@ -281,9 +285,10 @@ class MemorySession(Session):
             self._set(self._tokens, token, None)  # keeps the oldest first
         self._set(self._tokens, token, record)
 
-    def forget_tokens(self, before: float, most: int) -> None:
-        past = sum(1 for _ in takewhile(lambda record: token_expiry(record) < before, self._tokens.values()))
-        for token in list(islice(self._tokens, max(past, len(self._tokens) - most))):
+    def forget_tokens(self, before: float, max_tokens: int) -> None:
+        # A dictionary is in the order of its insertions, so the tokens that expire first come first.
+        expired_count = sum(1 for _ in takewhile(lambda record: token_expiry(record) < before, self._tokens.values()))
+        for token in list(islice(self._tokens, max(expired_count, len(self._tokens) - max_tokens))):
             self._set(self._tokens, token, None)
 
 
@@ -291,7 +296,7 @@ _MAPS = ("_items", "_entries", "_expiries", "_due", "_tables", "_names", "_token
 """All mappings of a session that a change is undone in."""
 
 
-def _due(second: int) -> bytes:
+def _second_bytes(second: int) -> bytes:
     return second.to_bytes(8)
 
 
@@ -328,11 +333,11 @@ class InMemoryStore(Store):
 
     write = try_write = read
 
-    def become(self, other: InMemoryStore) -> None:
+    def take_over(self, other: InMemoryStore) -> None:
         """Take over a copy of another store's content. Only inside `read` or `write` of both."""
         with other.reading() as content, self.writing():
-            copied = content.copy()
-        self._one.session = copied
+            copy_of_session = content.copy()
+        self._one.session = copy_of_session
 
     def verify_file(self) -> list[str]:
         return []
@@ -360,18 +365,18 @@ class _SharedSession:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.session: MemorySession | None = MemorySession()
-        _every.add(self)
+        _shared_sessions.add(self)
 
 
-_every: weakref.WeakSet[_SharedSession] = weakref.WeakSet()
+_shared_sessions: weakref.WeakSet[_SharedSession] = weakref.WeakSet()
 
 
 def _begin_after_fork() -> None:
     """In a forked child, replace all locks: one held by another thread would stay locked for ever. That thread's
     changes are then rolled back.
     """
-    for one in _every:
-        one.lock = threading.Lock()
+    for shared in _shared_sessions:
+        shared.lock = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
@@ -383,15 +388,16 @@ class _SessionUse:
 
     __slots__ = ("_one",)
 
-    def __init__(self, one: _SharedSession) -> None:
-        self._one = one
+    def __init__(self, shared: _SharedSession) -> None:
+        self._one = shared
 
     def __enter__(self) -> MemorySession:
         session = self._one.session
         if session is None:
             raise StoreError("it is closed")
         if not session.clean:
-            session.undo(repair=True)  # another thread was interrupted, even while undoing
+            # Another thread was interrupted, even while undoing.
+            session.undo(repair=True)
         return session
 
     def __exit__(

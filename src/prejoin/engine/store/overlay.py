@@ -11,13 +11,15 @@ Overlay = dict[bytes, StoredRow | None]
 """Rows by key that differ from the stored ones. None is a row that did not exist."""
 
 
-def overlaid(stored: Iterable[tuple[bytes, StoredRow]], overlay: Overlay) -> Iterator[tuple[bytes, StoredRow]]:
+def apply_overlay(
+    stored_rows: Iterable[tuple[bytes, StoredRow]], overlay: Overlay
+) -> Iterator[tuple[bytes, StoredRow]]:
     """Stored rows in key order, as they were according to an overlay.
 
     >>> a, b = StoredRow(1, b"{}"), StoredRow(2, b"{}")
-    >>> [key for key, row in overlaid([(b"1", a), (b"3", b)], {b"2": a, b"3": None})]
+    >>> [key for key, row in apply_overlay([(b"1", a), (b"3", b)], {b"2": a, b"3": None})]
     [b'1', b'2']
     """
-    unchanged = ((key, row) for key, row in stored if key not in overlay)
-    earlier = ((key, row) for key, row in sorted(overlay.items(), key=lambda pair: pair[0]) if row is not None)
-    return merge(unchanged, earlier, key=lambda pair: pair[0])
+    unchanged_rows = ((key, row) for key, row in stored_rows if key not in overlay)
+    earlier_rows = ((key, row) for key, row in sorted(overlay.items(), key=lambda pair: pair[0]) if row is not None)
+    return merge(unchanged_rows, earlier_rows, key=lambda pair: pair[0])

@@ -10,7 +10,7 @@ from typing import Any
 
 from prejoin.protocol.key_bytes import Range
 
-_MOST = 512
+_CHUNK_LENGTH = 512
 """The number of keys in a chunk before it is split. Inserting into so few is fast."""
 
 
@@ -48,21 +48,23 @@ class SortedMap:
     def add(self, key: bytes, value: Any) -> None:
         """Add a new key."""
         self.values[key] = value
-        at = bisect_right(self._least, key) - 1
-        chunk = self._chunks[at]
+        number = bisect_right(self._least, key) - 1
+        chunk = self._chunks[number]
         insort(chunk, key)
-        if len(chunk) > _MOST:
-            later = chunk[_MOST // 2 :]
-            self._chunks[at : at + 1] = [chunk[: _MOST // 2], later]
-            self._least.insert(at + 1, later[0])
+        # In halves, so that the next keys have room on both sides.
+        if len(chunk) > _CHUNK_LENGTH:
+            second_half = chunk[_CHUNK_LENGTH // 2 :]
+            self._chunks[number : number + 1] = [chunk[: _CHUNK_LENGTH // 2], second_half]
+            self._least.insert(number + 1, second_half[0])
 
     def remove(self, key: bytes) -> None:
         """Remove an existing key."""
-        at = bisect_right(self._least, key) - 1
-        chunk = self._chunks[at]
+        number = bisect_right(self._least, key) - 1
+        chunk = self._chunks[number]
         del chunk[bisect_left(chunk, key)]
-        if not chunk and at:
-            del self._chunks[at], self._least[at]
+        # The first chunk stays when it is empty. Its bound is below every key, so each key has a chunk.
+        if not chunk and number:
+            del self._chunks[number], self._least[number]
         del self.values[key]
 
     def restore(self, key: bytes, value: Any) -> None:
@@ -76,15 +78,16 @@ class SortedMap:
             self.add(key, value)
 
     def copy(self) -> SortedMap:
-        copied = SortedMap()
-        copied.values, copied._least = self.values.copy(), self._least.copy()
-        copied._chunks = [chunk.copy() for chunk in self._chunks]
-        return copied
+        copy = SortedMap()
+        copy.values, copy._least = self.values.copy(), self._least.copy()
+        copy._chunks = [chunk.copy() for chunk in self._chunks]
+        return copy
 
     def repair(self) -> None:
         """Rebuild the order of keys, which an interrupted change may have left inconsistent."""
+        # The dictionary is always complete: only the order may have been left in the middle of a change.
         keys = sorted(self.values)
-        self._chunks = [keys[at : at + _MOST // 2] for at in range(0, len(keys), _MOST // 2)] or [[]]
+        self._chunks = [keys[at : at + _CHUNK_LENGTH // 2] for at in range(0, len(keys), _CHUNK_LENGTH // 2)] or [[]]
         self._least = [b"", *(chunk[0] for chunk in self._chunks[1:])]
 
     def number(self, bounds: Range) -> int:
@@ -92,35 +95,38 @@ class SortedMap:
         low, high = bounds
         first = bisect_right(self._least, low) - 1
         last = len(self._chunks) - 1 if high is None else bisect_right(self._least, high) - 1
-        whole = sum(map(len, self._chunks[first:last]))
+        # Only the first and the last chunk are searched.
+        full_chunks = sum(map(len, self._chunks[first:last]))
         end = len(self._chunks[last]) if high is None else bisect_left(self._chunks[last], high)
-        return max(0, whole + end - bisect_left(self._chunks[first], low))
+        return max(0, full_chunks + end - bisect_left(self._chunks[first], low))
 
     def keys(self, bounds: Range, *, forward: bool = True, limit: int) -> list[bytes]:
         """The first keys of a range, or the last ones backwards from its end."""
-        return self._first(bounds, limit) if forward else self._last(bounds, limit)
+        return self._first_keys(bounds, limit) if forward else self._last_keys(bounds, limit)
 
-    def _first(self, bounds: Range, limit: int) -> list[bytes]:
+    def _first_keys(self, bounds: Range, limit: int) -> list[bytes]:
         low, high = bounds
-        found: list[bytes] = []
-        for at in range(bisect_right(self._least, low) - 1, len(self._chunks)):
-            chunk = self._chunks[at]
-            begin = 0 if found else bisect_left(chunk, low)
+        keys: list[bytes] = []
+        for number in range(bisect_right(self._least, low) - 1, len(self._chunks)):
+            chunk = self._chunks[number]
+            begin = 0 if keys else bisect_left(chunk, low)
+            # The last key of a chunk is compared first: mostly the whole chunk lies in the range, and no search is
+            # needed.
             end = len(chunk) if high is None or not chunk or chunk[-1] < high else bisect_left(chunk, high)
-            found += chunk[begin : min(end, begin + limit - len(found))]
-            if end < len(chunk) or len(found) == limit:
+            keys += chunk[begin : min(end, begin + limit - len(keys))]
+            if end < len(chunk) or len(keys) == limit:
                 break
-        return found
+        return keys
 
-    def _last(self, bounds: Range, limit: int) -> list[bytes]:
+    def _last_keys(self, bounds: Range, limit: int) -> list[bytes]:
         low, high = bounds
-        found: list[bytes] = []
+        keys: list[bytes] = []
         last = len(self._chunks) if high is None else bisect_right(self._least, high)
-        for at in range(last - 1, -1, -1):
-            chunk = self._chunks[at]
+        for number in range(last - 1, -1, -1):
+            chunk = self._chunks[number]
             begin = bisect_left(chunk, low)
             end = len(chunk) if high is None else bisect_left(chunk, high)
-            found += chunk[max(begin, end - (limit - len(found))) : end][::-1]
-            if begin or len(found) == limit:
+            keys += chunk[max(begin, end - (limit - len(keys))) : end][::-1]
+            if begin or len(keys) == limit:
                 break
-        return found
+        return keys

@@ -13,7 +13,7 @@ import msgspec
 
 from prejoin.engine.items import rows
 from prejoin.engine.items.copy import copy_items
-from prejoin.engine.store.interface import HIDDEN, Session
+from prejoin.engine.store.interface import HIDDEN_PREFIX, Session
 from prejoin.engine.tables.definition import TableDefinition
 from prejoin.protocol.key_bytes import under
 
@@ -35,8 +35,9 @@ class Artifact(msgspec.Struct, frozen=True):
         version = session.table_version(_name(cls.kind, identity)) if table else None
         if version is None:
             return None
-        found = msgspec.json.decode(session.table_definition(version[0]), type=cls)
-        return found if found.arn == arn else None
+        artifact = msgspec.json.decode(session.table_definition(version[0]), type=cls)
+        # The ARN has the name of a table, too, and that may be another one.
+        return artifact if artifact.arn == arn else None
 
     @classmethod
     def all(cls, session: Session) -> list[Self]:
@@ -51,7 +52,7 @@ class Artifact(msgspec.Struct, frozen=True):
 
 
 def _name(kind: str, identity: str) -> str:
-    return f"{HIDDEN}{kind}/{identity}"
+    return f"{HIDDEN_PREFIX}{kind}/{identity}"
 
 
 def new_id() -> str:
@@ -78,6 +79,7 @@ def add_backup(session: Session, table: TableDefinition, name: str, kind: str) -
     bounds = under(table.prefix)
     number, size = session.count("items", bounds)
     backup = Backup(f"{table.arn}/backup/{new_id()}", name, kind, table, number, size, time.time())
+    # The backup is stored first, because its items lie under the id that it gets.
     copy_items(session.items(bounds), session, backup.keep(session))
     return backup
 

@@ -10,7 +10,7 @@ from prejoin.engine.store.interface import Session
 from prejoin.engine.tables.definition import LOCAL, IndexDefinition, TableDefinition, table_id
 from prejoin.protocol.errors import not_found, refuse
 
-_MOST = 1_000
+_MAX_CACHED_TABLES = 1_000
 """The number of cached definitions, about 4 MB. The oldest is dropped first."""
 
 
@@ -20,15 +20,16 @@ class Catalog:
     If no other process can change the store, as in memory, tables are cached by name too.
     """
 
-    def __init__(self, *, alone: bool) -> None:
+    def __init__(self, *, is_private: bool) -> None:
         self.place = LOCAL
         """The region and account of new tables."""
-        self._alone = alone
+        self._alone = is_private
         self._known: dict[int, tuple[int, TableDefinition]] = {}
         self._named: dict[str, TableDefinition] = {}
 
     def find(self, session: Session, name: str) -> TableDefinition:
         """Return the table with this name, or raise ResourceNotFoundException."""
+        # `_named` is empty if other processes can change the tables.
         table = self._named.get(name) or self.get(session, name)
         if table is None:
             raise not_found()
@@ -36,24 +37,26 @@ class Catalog:
 
     def find_all(self, session: Session, names: Iterable[str]) -> dict[str, TableDefinition]:
         """Return the tables with these names. The first missing one raises ResourceNotFoundException."""
-        found: dict[str, TableDefinition] = {}
+        tables: dict[str, TableDefinition] = {}
         for name in names:
-            if name not in found:
-                found[name] = self.find(session, name)
-        return found
+            if name not in tables:
+                tables[name] = self.find(session, name)
+        return tables
 
     def get(self, session: Session, name: str) -> TableDefinition | None:
+        # Looked up each time, because another process may have changed the table.
         version = session.table_version(name)
         if version is None:
             return None
         identity, revision = version
-        known = self._known.get(identity)
-        if known is not None and known[0] == revision:
-            table = known[1]
+        cached = self._known.get(identity)
+        if cached is not None and cached[0] == revision:
+            table = cached[1]
         else:
             table = TableDefinition.from_bytes(identity, session.table_definition(identity))
             self._known[identity] = (revision, table)
-            if len(self._known) > _MOST:
+            if len(self._known) > _MAX_CACHED_TABLES:
+                # A dictionary keeps the order of its insertions, so the first one is the oldest.
                 self._known.pop(next(iter(self._known)), None)
         if self._alone:
             self._named[name] = table
@@ -75,6 +78,7 @@ class Catalog:
     def change(self, session: Session, table: TableDefinition) -> None:
         """Replace a table's definition. Other processes notice the new revision."""
         self._named.pop(table.name, None)
+        # The cached definition stays: it has another revision, so it is not used again.
         session.change_table(table.id, table.to_bytes())
 
     def remove(self, session: Session, table: TableDefinition) -> None:

@@ -43,15 +43,15 @@ def check_create_table(request: CreateTableInput) -> str:
     constraints = Constraints()
     constraints.one_of("billingMode", request.billing_mode, ("PROVISIONED", "PAY_PER_REQUEST"))
     check_throughput(constraints, "provisionedThroughput", request.provisioned_throughput)
-    constraints.required("attributeDefinitions", request.attribute_definitions)
+    constraints.require("attributeDefinitions", request.attribute_definitions)
     check_attributes(constraints, request.attribute_definitions)
     _check_key_schema(constraints, "keySchema", request.key_schema, 2)
-    for member, indexes, most in (
+    for member, indexes, key_limit in (
         ("globalSecondaryIndexes", request.global_secondary_indexes, 8),
         ("localSecondaryIndexes", request.local_secondary_indexes, 2),
     ):
         for number, index in enumerate(indexes or (), 1):
-            check_index(constraints, f"{member}.{number}.member", index, most)
+            check_index(constraints, f"{member}.{number}.member", index, key_limit)
     check_warm_throughput(constraints, "warmThroughput", request.warm_throughput)
     check_encryption(constraints, request.encryption)
     check_tags(constraints, request.tags)
@@ -62,8 +62,8 @@ def check_create_table(request: CreateTableInput) -> str:
     return name
 
 
-def check_table_class(wish: str | None) -> None:
-    if wish is not None and wish not in TABLE_CLASSES:
+def check_table_class(table_class: str | None) -> None:
+    if table_class is not None and table_class not in TABLE_CLASSES:
         refuse(
             "Invalid table-class parameter provided. Please try again with a valid table-class value: "
             f"[{', '.join(TABLE_CLASSES)}]."
@@ -73,32 +73,32 @@ def check_table_class(wish: str | None) -> None:
 VIEWS = ("NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY")
 
 
-def check_stream(constraints: Constraints, wish: StreamSpecification | None) -> None:
-    if wish is not None:
-        constraints.required("streamSpecification.streamEnabled", wish.stream_enabled)
-        constraints.one_of("streamSpecification.streamViewType", wish.stream_view_type, VIEWS)
+def check_stream(constraints: Constraints, specification: StreamSpecification | None) -> None:
+    if specification is not None:
+        constraints.require("streamSpecification.streamEnabled", specification.stream_enabled)
+        constraints.one_of("streamSpecification.streamViewType", specification.stream_view_type, VIEWS)
 
 
-def check_stream_view(wish: StreamSpecification | None) -> None:
+def check_stream_view(specification: StreamSpecification | None) -> None:
     """Check that a stream has a view if it is enabled, and none otherwise."""
-    if wish is not None and wish.stream_enabled and wish.stream_view_type is None:
+    if specification is not None and specification.stream_enabled and specification.stream_view_type is None:
         refuse(_INVALID + "Table is being created with a stream enabled, StreamViewType must be specified")
-    if wish is not None and not wish.stream_enabled and wish.stream_view_type is not None:
+    if specification is not None and not specification.stream_enabled and specification.stream_view_type is not None:
         refuse(_INVALID + "Table is being created with a stream disabled, UpdateViewType should not be specified")
 
 
-def new_stream(wish: StreamSpecification, now: float, first: int, shard_records: int) -> StreamDefinition:
+def new_stream(specification: StreamSpecification, now: float, first: int, shard_records: int) -> StreamDefinition:
     label = datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds").removesuffix("+00:00")
-    return StreamDefinition(label, str(wish.stream_view_type), now, first, shard_records)
+    return StreamDefinition(label, str(specification.stream_view_type), now, first, shard_records)
 
 
 def check_attributes(constraints: Constraints, definitions: list[AttributeDefinition] | None) -> None:
     for number, definition in enumerate(definitions or (), 1):
-        where = f"attributeDefinitions.{number}.member"
-        constraints.required(f"{where}.attributeName", definition.attribute_name)
-        check_attribute_name(constraints, f"{where}.attributeName", definition.attribute_name)
-        constraints.required(f"{where}.attributeType", definition.attribute_type)
-        constraints.one_of(f"{where}.attributeType", definition.attribute_type, ("B", "N", "S"))
+        member_path = f"attributeDefinitions.{number}.member"
+        constraints.require(f"{member_path}.attributeName", definition.attribute_name)
+        check_attribute_name(constraints, f"{member_path}.attributeName", definition.attribute_name)
+        constraints.require(f"{member_path}.attributeType", definition.attribute_type)
+        constraints.one_of(f"{member_path}.attributeType", definition.attribute_type, ("B", "N", "S"))
 
 
 def check_attribute_name(constraints: Constraints, member: str, name: str | None) -> None:
@@ -109,25 +109,25 @@ def check_attribute_name(constraints: Constraints, member: str, name: str | None
         constraints.fail(member, name, f"Member must have length less than or equal to {limits.KEY_NAME_LENGTH}")
 
 
-def check_index(constraints: Constraints, member: str, index: SecondaryIndex, most: int) -> None:
+def check_index(constraints: Constraints, member: str, index: SecondaryIndex, key_limit: int) -> None:
     constraints.name(f"{member}.indexName", index.index_name)
-    _check_key_schema(constraints, f"{member}.keySchema", index.key_schema, most)
-    constraints.required(f"{member}.projection", index.projection)
+    _check_key_schema(constraints, f"{member}.keySchema", index.key_schema, key_limit)
+    constraints.require(f"{member}.projection", index.projection)
     if index.projection is not None:
         kinds = ("ALL", "INCLUDE", "KEYS_ONLY")
         constraints.one_of(f"{member}.projection.projectionType", index.projection.projection_type, kinds)
-        included = index.projection.non_key_attributes
-        if included == []:
+        attribute_names = index.projection.non_key_attributes
+        if attribute_names == []:
             constraints.fail(
                 f"{member}.projection.nonKeyAttributes", "[]", "Member must have length greater than or equal to 1"
             )
-        if included and len(included) > limits.INDEX_PROJECTED_ATTRIBUTES:
+        if attribute_names and len(attribute_names) > limits.INDEX_PROJECTED_ATTRIBUTES:
             constraints.fail(
                 f"{member}.projection.nonKeyAttributes",
-                f"[{', '.join(included)}]",
+                f"[{', '.join(attribute_names)}]",
                 f"Member must have length less than or equal to {limits.INDEX_PROJECTED_ATTRIBUTES}",
             )
-        for number, name in enumerate(included or (), 1):
+        for number, name in enumerate(attribute_names or (), 1):
             check_attribute_name(constraints, f"{member}.projection.nonKeyAttributes.{number}.member", name)
     check_throughput(constraints, f"{member}.provisionedThroughput", index.provisioned_throughput)
     check_warm_throughput(constraints, f"{member}.warmThroughput", index.warm_throughput)
@@ -140,23 +140,23 @@ def check_warm_throughput(constraints: Constraints, member: str, warm: WarmThrou
 
 
 def _check_key_schema(
-    constraints: Constraints, member: str, elements: list[KeySchemaElement] | None, most: int
+    constraints: Constraints, member: str, elements: list[KeySchemaElement] | None, limit: int
 ) -> None:
-    constraints.required(member, elements)
+    constraints.require(member, elements)
     if elements is None:
         return
     if not elements:
         constraints.fail(member, "[]", "Member must have length greater than or equal to 1")
-    if len(elements) > most:
-        shown = ", ".join(
+    if len(elements) > limit:
+        elements_text = ", ".join(
             f"KeySchemaElement(attributeName={element.attribute_name}, keyType={element.key_type})"
             for element in elements
         )
-        constraints.fail(member, f"[{shown}]", f"Member must have length less than or equal to {most}")
+        constraints.fail(member, f"[{elements_text}]", f"Member must have length less than or equal to {limit}")
     for number, element in enumerate(elements, 1):
-        constraints.required(f"{member}.{number}.member.attributeName", element.attribute_name)
+        constraints.require(f"{member}.{number}.member.attributeName", element.attribute_name)
         check_attribute_name(constraints, f"{member}.{number}.member.attributeName", element.attribute_name)
-        constraints.required(f"{member}.{number}.member.keyType", element.key_type)
+        constraints.require(f"{member}.{number}.member.keyType", element.key_type)
         constraints.one_of(f"{member}.{number}.member.keyType", element.key_type, ("HASH", "RANGE"))
 
 
@@ -166,58 +166,30 @@ def check_throughput(constraints: Constraints, member: str, throughput: Provisio
             ("writeCapacityUnits", throughput.write_capacity_units),
             ("readCapacityUnits", throughput.read_capacity_units),
         ):
-            constraints.required(f"{member}.{name}", units)
+            constraints.require(f"{member}.{name}", units)
             constraints.at_least(f"{member}.{name}", units, 1)
 
 
 def read_definition(request: CreateTableInput, name: str) -> TableDefinition:
-    """Build the definition, after checking the rules that span several members."""
+    """Build the definition, after checking the rules that span several members.
+
+    DynamoDB reports only the first violation, and tests that were written on AWS assert which one. So the order of the
+    checks is part of what is emulated: billing, attributes, all key schemas (the table's, of local indexes, of global
+    indexes), attributes that no key uses, then everything else about local and about global indexes, what indexes may
+    have together, and at last the settings of the table.
+    """
     on_demand = request.billing_mode == "PAY_PER_REQUEST"
-    throughput = throughput_of(request.provisioned_throughput)
-    if on_demand and throughput is not None:
-        refuse(
-            _INVALID + "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is "
-            "PAY_PER_REQUEST"
-        )
-    if not on_demand and throughput is None:
-        refuse(
-            _INVALID + "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"
-        )
-    types: dict[str, str] = {}
-    for definition in request.attribute_definitions or ():
-        attribute = str(definition.attribute_name)
-        if attribute in types:
-            refuse(f"Attribute Name is duplicated: {attribute}")
-        types[attribute] = str(definition.attribute_type)
-    keys = _keys(request.key_schema or [], types, is_table=True)
-    local_wishes = _indexes_in(request.local_secondary_indexes, "LocalSecondaryIndexes")
-    local_keys = [_local_keys(wish, types, keys) for wish in local_wishes]
-    global_wishes = _indexes_in(request.global_secondary_indexes, "GlobalSecondaryIndexes")
-    global_keys = [global_index_keys(wish, types) for wish in global_wishes]
-    _check_all_used(types, [keys, *local_keys, *global_keys])
-    local = [
-        read_index(number, wish, its, is_global=False)
-        for number, (wish, its) in enumerate(zip(local_wishes, local_keys, strict=True))
-    ]
-    if len(local) > limits.LOCAL_INDEXES:
-        refuse(_INVALID + "Number of LocalSecondaryIndexes exceeds per-table limit of 5")
-    globals_ = [
-        read_index(number, wish, its, is_global=True)
-        for number, (wish, its) in enumerate(zip(global_wishes, global_keys, strict=True), len(local))
-    ]
-    for index in globals_:
-        if on_demand and index.throughput is not None:
-            refuse(
-                _INVALID + f"ProvisionedThroughput should not be specified for index: {index.name} "
-                "when BillingMode is PAY_PER_REQUEST"
-            )
-        if not on_demand and index.throughput is None:
-            refuse(_INVALID + f"ProvisionedThroughput is not specified for index: {index.name}")
-    if len(globals_) > limits.GLOBAL_INDEXES:
-        refuse(_INVALID + "GlobalSecondaryIndex count exceeds the per-table limit of 20")
-    for wish in global_wishes:
-        _new_limits(wish.on_demand_throughput, f"index: {wish.index_name}", on_demand)
-    indexes = (*local, *globals_)
+    throughput = _billed_throughput(request, on_demand)
+    types = _attribute_types(request.attribute_definitions or [])
+    keys = _key_schema_of(request.key_schema or [], types, is_table=True)
+    local_requests = _indexes_in_request(request.local_secondary_indexes, "LocalSecondaryIndexes")
+    local_keys = [_local_keys(index_request, types, keys) for index_request in local_requests]
+    global_requests = _indexes_in_request(request.global_secondary_indexes, "GlobalSecondaryIndexes")
+    global_keys = [global_index_keys(index_request, types) for index_request in global_requests]
+    _check_attributes_are_used(types, [keys, *local_keys, *global_keys])
+    local_indexes = _read_local_indexes(local_requests, local_keys)
+    global_indexes = _read_global_indexes(global_requests, global_keys, len(local_indexes), on_demand)
+    indexes = (*local_indexes, *global_indexes)
     check_indexes_together(indexes)
     return TableDefinition(
         id=0,
@@ -228,7 +200,7 @@ def read_definition(request: CreateTableInput, name: str) -> TableDefinition:
         attributes=tuple(KeyElement(attribute, kind) for attribute, kind in types.items()),
         indexes=indexes,
         throughput=throughput,
-        on_demand=_new_limits(request.on_demand_throughput, "table", on_demand),
+        on_demand=_limits_of_new(request.on_demand_throughput, "table", on_demand),
         warm=warm_units(request.warm_throughput, throughput, None),
         tags=with_tags((), request.tags or []),
         policy=None if request.resource_policy is None else (request.resource_policy, new_revision()),
@@ -238,30 +210,90 @@ def read_definition(request: CreateTableInput, name: str) -> TableDefinition:
     )
 
 
-def _check_all_used(types: dict[str, str], every: list[KeySchema]) -> None:
+def _billed_throughput(request: CreateTableInput, on_demand: bool) -> tuple[int, int] | None:
+    """The provisioned units of a new table. It has some exactly if it is not on demand."""
+    throughput = throughput_of(request.provisioned_throughput)
+    if on_demand and throughput is not None:
+        refuse(
+            _INVALID + "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is "
+            "PAY_PER_REQUEST"
+        )
+    if not on_demand and throughput is None:
+        refuse(
+            _INVALID + "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"
+        )
+    return throughput
+
+
+def _attribute_types(definitions: list[AttributeDefinition]) -> dict[str, str]:
+    types: dict[str, str] = {}
+    for definition in definitions:
+        attribute = str(definition.attribute_name)
+        if attribute in types:
+            refuse(f"Attribute Name is duplicated: {attribute}")
+        types[attribute] = str(definition.attribute_type)
+    return types
+
+
+def _read_local_indexes(requests: list[SecondaryIndex], schemas: list[KeySchema]) -> list[IndexDefinition]:
+    indexes = [
+        read_index(number, index_request, keys, is_global=False)
+        for number, (index_request, keys) in enumerate(zip(requests, schemas, strict=True))
+    ]
+    if len(indexes) > limits.LOCAL_INDEXES:
+        refuse(_INVALID + "Number of LocalSecondaryIndexes exceeds per-table limit of 5")
+    return indexes
+
+
+def _read_global_indexes(
+    requests: list[SecondaryIndex], schemas: list[KeySchema], first_number: int, on_demand: bool
+) -> list[IndexDefinition]:
+    """The global indexes, which follow the local ones in the numbers of a table's indexes."""
+    indexes = [
+        read_index(number, index_request, keys, is_global=True)
+        for number, (index_request, keys) in enumerate(zip(requests, schemas, strict=True), first_number)
+    ]
+    for index in indexes:
+        if on_demand and index.throughput is not None:
+            refuse(
+                _INVALID + f"ProvisionedThroughput should not be specified for index: {index.name} "
+                "when BillingMode is PAY_PER_REQUEST"
+            )
+        if not on_demand and index.throughput is None:
+            refuse(_INVALID + f"ProvisionedThroughput is not specified for index: {index.name}")
+    if len(indexes) > limits.GLOBAL_INDEXES:
+        refuse(_INVALID + "GlobalSecondaryIndex count exceeds the per-table limit of 20")
+    for index_request in requests:
+        # Only checked here: `read_index` has already read the limits into the definition.
+        _limits_of_new(index_request.on_demand_throughput, f"index: {index_request.index_name}", on_demand)
+    return indexes
+
+
+def _check_attributes_are_used(types: dict[str, str], schemas: list[KeySchema]) -> None:
     """Refuse attribute definitions that no key uses. DynamoDB checks this before anything else about indexes."""
-    used = dict.fromkeys(name for keys in every for name in keys.names)
-    if len(used) == len(types):
+    used_names = dict.fromkeys(name for keys in schemas for name in keys.names)
+    if len(used_names) == len(types):
         return
-    if len(every) == 1:
+    if len(schemas) == 1:
         refuse(
             _INVALID + "Number of attributes in KeySchema does not exactly match number of attributes "
             "defined in AttributeDefinitions"
         )
     refuse(
         _INVALID + "Some AttributeDefinitions are not used. "
-        f"AttributeDefinitions: [{', '.join(types)}], keys used: [{', '.join(used)}]"
+        f"AttributeDefinitions: [{', '.join(types)}], keys used: [{', '.join(used_names)}]"
     )
 
 
-def _indexes_in(indexes: list[SecondaryIndex] | None, member: str) -> list[SecondaryIndex]:
+def _indexes_in_request(indexes: list[SecondaryIndex] | None, member: str) -> list[SecondaryIndex]:
     if indexes is not None and not indexes:
         refuse(_INVALID + f"List of {member} is empty")
     return indexes or []
 
 
-def _keys(elements: list[KeySchemaElement], types: dict[str, str], *, is_table: bool = False) -> KeySchema:
+def _key_schema_of(elements: list[KeySchemaElement], types: dict[str, str], *, is_table: bool = False) -> KeySchema:
     names = [str(element.attribute_name) for element in elements]
+    # Of a table, DynamoDB compares the numbers first, and has another message for that.
     if is_table and len(names) > len(types):
         refuse("Invalid KeySchema: Some index key attribute have no definition")
     if not set(names) <= set(types):
@@ -269,6 +301,7 @@ def _keys(elements: list[KeySchemaElement], types: dict[str, str], *, is_table: 
             _INVALID + "Some index key attributes are not defined in AttributeDefinitions. "
             f"Keys: [{', '.join(names)}], AttributeDefinitions: [{', '.join(types)}]"
         )
+    # AWS words the same mistakes differently for the keys of a table and of an index.
     if len(set(names)) < len(names):
         refuse(
             "Both the Hash Key and the Range Key element in the KeySchema have the same name"
@@ -276,6 +309,7 @@ def _keys(elements: list[KeySchemaElement], types: dict[str, str], *, is_table: 
             else "The KeySchema contains multiple key attributes with the same name"
         )
     kinds = [element.key_type for element in elements]
+    # The order of the roles comes last. An index may have several attributes of each.
     if kinds[0] != "HASH":
         refuse("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
     if len(kinds) == 2 and kinds[1] != "RANGE" and is_table:
@@ -287,32 +321,32 @@ def _keys(elements: list[KeySchemaElement], types: dict[str, str], *, is_table: 
     return KeySchema(tuple(attributes[:partitions]), tuple(attributes[partitions:]))
 
 
-def _local_keys(index: SecondaryIndex, types: dict[str, str], table: KeySchema) -> KeySchema:
-    if not table.sort:
+def _local_keys(index: SecondaryIndex, types: dict[str, str], table_keys: KeySchema) -> KeySchema:
+    if not table_keys.sort:
         refuse(
             _INVALID + "Table KeySchema does not have a range key, which is required when specifying a "
             "LocalSecondaryIndex"
         )
-    keys = _keys(index.key_schema or [], types, is_table=True)
+    keys = _key_schema_of(index.key_schema or [], types, is_table=True)
     if not keys.sort:
         refuse(_INVALID + f"Index KeySchema does not have a range key for index: {index.index_name}")
-    if keys.partition != table.partition:
+    if keys.partition != table_keys.partition:
         refuse(
             _INVALID + "Index KeySchema does not have the same leading hash key as table KeySchema for index: "
             f"{index.index_name}. index hash key: {keys.partition[0].name}, "
-            f"table hash key: {table.partition[0].name}"
+            f"table hash key: {table_keys.partition[0].name}"
         )
     return keys
 
 
 def global_index_keys(index: SecondaryIndex, types: dict[str, str]) -> KeySchema:
     """The key schema of a global index."""
-    keys = _keys(index.key_schema or [], types)
-    for attributes, most, role in (
+    keys = _key_schema_of(index.key_schema or [], types)
+    for attributes, limit, role in (
         (keys.partition, limits.INDEX_PARTITION_ATTRIBUTES, "HASH"),
         (keys.sort, limits.INDEX_SORT_ATTRIBUTES, "RANGE"),
     ):
-        if len(attributes) > most:
+        if len(attributes) > limit:
             refuse(_INVALID + f"The KeySchema exceeds the maximum allowed number of {role} key attributes")
     return keys
 
@@ -322,13 +356,13 @@ def read_index(number: int, index: SecondaryIndex, keys: KeySchema, *, is_global
     kind = projection.projection_type if projection else None
     if kind is None:
         refuse(_INVALID + "Unknown ProjectionType: null")
-    included = (projection.non_key_attributes if projection else None) or []
-    if included and kind != "INCLUDE":
+    attribute_names = (projection.non_key_attributes if projection else None) or []
+    if attribute_names and kind != "INCLUDE":
         refuse(_INVALID + f"ProjectionType is {kind}, but NonKeyAttributes is specified")
-    if kind == "INCLUDE" and not included:
+    if kind == "INCLUDE" and not attribute_names:
         refuse(_INVALID + "ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
-    for number_of_name, name in enumerate(included):
-        if name in included[:number_of_name]:
+    for number_of_name, name in enumerate(attribute_names):
+        if name in attribute_names[:number_of_name]:
             refuse(_INVALID + f"Duplicate element in NonKeyAttributes: {name}")
     throughput = throughput_of(index.provisioned_throughput, index.index_name)
     return IndexDefinition(
@@ -337,7 +371,7 @@ def read_index(number: int, index: SecondaryIndex, keys: KeySchema, *, is_global
         keys,
         is_global,
         kind,
-        tuple(included),
+        tuple(attribute_names),
         throughput,
         on_demand=merged_limits((None, None), index.on_demand_throughput),
         warm=warm_units(index.warm_throughput, throughput, None),
@@ -345,11 +379,11 @@ def read_index(number: int, index: SecondaryIndex, keys: KeySchema, *, is_global
 
 
 def check_indexes_together(indexes: tuple[IndexDefinition, ...]) -> None:
-    seen: set[str] = set()
+    names_seen: set[str] = set()
     for index in indexes:
-        if index.name in seen:
+        if index.name in names_seen:
             refuse(_INVALID + f"Duplicate index name: {index.name}")
-        seen.add(index.name)
+        names_seen.add(index.name)
     if sum(len(index.included) for index in indexes) > limits.PROJECTED_ATTRIBUTES:
         refuse(_INVALID + "Number of NonKeyAttributes over all indexes exceeds the limit of 100")
 
@@ -361,38 +395,38 @@ def throughput_of(throughput: ProvisionedThroughput | None, index: str | None = 
     read, write = throughput.read_capacity_units or 0, throughput.write_capacity_units or 0
     for member, units in (("ReadCapacityUnits", read), ("WriteCapacityUnits", write)):
         if units > limits.PROVISIONED_UNITS:
-            where = "" if index is None else f" for index {index}"
-            refuse(f"Given value {units} for {member} is out of bounds{where}")
+            context = "" if index is None else f" for index {index}"
+            refuse(f"Given value {units} for {member} is out of bounds{context}")
     return read, write
 
 
 _LIMITS = (("MaxReadRequestUnits", 0), ("MaxWriteRequestUnits", 1))
 
 
-def _new_limits(wish: OnDemandThroughput | None, where: str, on_demand: bool) -> OnDemandLimits:
+def _limits_of_new(requested_limits: OnDemandThroughput | None, target: str, on_demand: bool) -> OnDemandLimits:
     """The limits of a new table or index, which have to be on demand."""
-    found = merged_limits((None, None), wish)
+    new_limits = merged_limits((None, None), requested_limits)
     for member, place in _LIMITS:
-        if found[place] is not None and not on_demand:
+        if new_limits[place] is not None and not on_demand:
             refuse(
                 _INVALID + f"{member} for OnDemandThroughput cannot be specified when table BillingMode is PROVISIONED."
             )
-    check_limits(found, where, least=1)
-    return found
+    check_limits(new_limits, target, minimum=1)
+    return new_limits
 
 
-def check_limits(wish: OnDemandLimits, where: str, least: int) -> None:
+def check_limits(on_demand_limits: OnDemandLimits, target: str, minimum: int) -> None:
     for member, place in _LIMITS:
-        units = wish[place]
-        if units is not None and (units < least or units == 0):
-            refuse(_INVALID + f"Requested {member} for OnDemandThroughput for {where} is outside of valid range")
+        units = on_demand_limits[place]
+        if units is not None and (units < minimum or units == 0):
+            refuse(_INVALID + f"Requested {member} for OnDemandThroughput for {target} is outside of valid range")
 
 
-def merged_limits(current: OnDemandLimits, wish: OnDemandThroughput | None) -> OnDemandLimits:
+def merged_limits(current: OnDemandLimits, requested_limits: OnDemandThroughput | None) -> OnDemandLimits:
     """The limits after a change, which keeps those that it does not mention."""
-    if wish is None:
+    if requested_limits is None:
         return current
-    read, write = wish.max_read_request_units, wish.max_write_request_units
+    read, write = requested_limits.max_read_request_units, requested_limits.max_write_request_units
     return (current[0] if read is None else read, current[1] if write is None else write)
 
 
@@ -401,13 +435,16 @@ WARM = (12_000, 4_000)
 
 
 def warm_units(
-    wish: WarmThroughput | None, throughput: tuple[int, int] | None, current: tuple[int, int] | None
+    requested_units: WarmThroughput | None, throughput: tuple[int, int] | None, current: tuple[int, int] | None
 ) -> tuple[int, int] | None:
     """The warm throughput that a request asks for; None for the default."""
-    if wish is None or (wish.read_units_per_second is None and wish.write_units_per_second is None):
+    if requested_units is None or (
+        requested_units.read_units_per_second is None and requested_units.write_units_per_second is None
+    ):
         return current
+    # A request may have only one of both.
     read, write = current or throughput or WARM
-    return wish.read_units_per_second or read, wish.write_units_per_second or write
+    return requested_units.read_units_per_second or read, requested_units.write_units_per_second or write
 
 
 def new_revision() -> str:
@@ -415,12 +452,12 @@ def new_revision() -> str:
     return str(time.time_ns() // 1_000_000)
 
 
-def check_encryption(constraints: Constraints, wish: SSESpecification | None) -> None:
-    if wish is not None:
-        constraints.one_of("sSESpecification.sSEType", wish.type, ("AES256", "KMS"))
+def check_encryption(constraints: Constraints, specification: SSESpecification | None) -> None:
+    if specification is not None:
+        constraints.one_of("sSESpecification.sSEType", specification.type, ("AES256", "KMS"))
 
 
-def encryption_key(wish: SSESpecification | None) -> str | None:
+def encryption_key(specification: SSESpecification | None) -> str | None:
     """The ARN of the table's encryption key. None means a key owned by AWS, which descriptions do not show.
 
     Nothing is encrypted: the engine only stores and returns the setting.
@@ -428,10 +465,10 @@ def encryption_key(wish: SSESpecification | None) -> str | None:
     >>> encryption_key(SSESpecification(enabled=True, key="alias/shop"))
     'arn:aws:kms:local:000000000000:alias/shop'
     """
-    if wish is None or not wish.enabled:
+    if specification is None or not specification.enabled:
         return None
-    if wish.key is None:
+    if specification.key is None:
         return _MANAGED_BY_AWS
-    if wish.key.startswith("arn:"):
-        return wish.key
-    return _ACCOUNT + (wish.key if wish.key.startswith("alias/") else f"key/{wish.key}")
+    if specification.key.startswith("arn:"):
+        return specification.key
+    return _ACCOUNT + (specification.key if specification.key.startswith("alias/") else f"key/{specification.key}")

@@ -50,7 +50,7 @@ class ThroughputChanges:
     decreases: int = 0
 
 
-UNCHANGED = ThroughputChanges()
+NO_CHANGES = ThroughputChanges()
 OnDemandLimits = tuple[int | None, int | None]
 """MaxReadRequestUnits and MaxWriteRequestUnits; None is no limit."""
 
@@ -66,7 +66,7 @@ class IndexDefinition:
     projection: str
     included: tuple[str, ...] = ()
     throughput: tuple[int, int] | None = None
-    changes: ThroughputChanges = UNCHANGED
+    changes: ThroughputChanges = NO_CHANGES
     on_demand: OnDemandLimits = (None, None)
     warm: tuple[int, int] | None = None
 
@@ -124,7 +124,7 @@ class TableDefinition:
     """When the table last became on demand. Its description shows this from then on."""
     encryption_key: str | None = None
     """The ARN of the key that the table claims to be encrypted with."""
-    changes: ThroughputChanges = UNCHANGED
+    changes: ThroughputChanges = NO_CHANGES
     on_demand: OnDemandLimits = (None, None)
     warm: tuple[int, int] | None = None
     """Reads and writes per second that were asked for; None for the default."""
@@ -187,12 +187,12 @@ class TableDefinition:
         """Decodes from an item's JSON only the attributes that indexes need."""
         names = set(self.index_names) | set(self.keys.names)
         for index in self.indexes:
-            names.update(self.projected(index) or ())
+            names.update(self.projected_attributes(index) or ())
         # msgspec may miss members of a TypedDict whose names are not ASCII.
         if not "".join(names).isascii():
             return json_decoder(Item).decode
-        make: Any = TypedDict
-        return json_decoder(make("Indexed", dict.fromkeys(names, Value), total=False)).decode
+        make_typed_dict: Any = TypedDict
+        return json_decoder(make_typed_dict("Indexed", dict.fromkeys(names, Value), total=False)).decode
 
     @cached_property
     def by_name(self) -> dict[str, IndexDefinition]:
@@ -234,7 +234,7 @@ class TableDefinition:
     def has_local_indexes(self) -> bool:
         return any(not index.is_global for index in self.indexes)
 
-    def projected(self, index: IndexDefinition) -> frozenset[str] | None:
+    def projected_attributes(self, index: IndexDefinition) -> frozenset[str] | None:
         """The attributes an index holds; None for all."""
         if index.projection == "ALL":
             return None

@@ -11,7 +11,7 @@ from prejoin.engine.tables.definition import TableDefinition
 from prejoin.protocol.key_bytes import under
 
 _QUICK_SECONDS = 0.005
-_SHARE = 50
+_PAUSE_FACTOR = 50
 
 
 class Totals(NamedTuple):
@@ -21,13 +21,13 @@ class Totals(NamedTuple):
     entries: dict[int, tuple[int, int]]
 
 
-NOTHING = Totals((0, 0), {})
+NO_ITEMS = Totals((0, 0), {})
 
 
 @dataclass(frozen=True, slots=True)
 class _CachedTotals:
     totals: Totals
-    again: float
+    valid_until: float
 
 
 class ItemCounter:
@@ -44,16 +44,18 @@ class ItemCounter:
         self._counted.clear()
 
     def count(self, session: Session, table: TableDefinition) -> Totals:
-        begun = time.monotonic()
+        begin = time.monotonic()
         # A change of indexes invalidates the cached count.
-        thing = (table.id, hash(tuple(index.number for index in table.indexes)))
-        known = self._counted.get(thing)
-        if known is not None and begun < known.again:
-            return known.totals
+        cache_key = (table.id, hash(tuple(index.number for index in table.indexes)))
+        cached = self._counted.get(cache_key)
+        if cached is not None and begin < cached.valid_until:
+            return cached.totals
+        # In memory both counts are quick, whatever the size of the table. In a file SQLite counts row by row.
         items = session.count("items", under(table.prefix))
         entries = {index.number: session.count("entries", under(table.index_prefix(index))) for index in table.indexes}
         totals = Totals(items, entries)
-        taken = time.monotonic() - begun
-        if taken > _QUICK_SECONDS:
-            self._counted[thing] = _CachedTotals(totals, begun + taken * _SHARE)
+        seconds = time.monotonic() - begin
+        # A quick count is not cached, so small tables are always exact.
+        if seconds > _QUICK_SECONDS:
+            self._counted[cache_key] = _CachedTotals(totals, begin + seconds * _PAUSE_FACTOR)
         return totals

@@ -8,9 +8,9 @@ import msgspec
 
 from prejoin.engine.operations import OPERATIONS
 
-EVERY = "*"
+EVERY_OPERATION = "*"
 """Stands for every operation."""
-_LONGEST_DELAY = 3600
+_MAX_DELAY = 3600
 """Seconds: no client waits longer."""
 
 
@@ -56,34 +56,43 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """
 
     def __post_init__(self) -> None:
+        self._check_chances()
+        self._check_seconds()
+        counts: dict[str, float | None] = {
+            "partitions": self.partitions,
+            "page_items": self.page_items,
+            "faults": self.faults,
+            "partition_reads": self.partition_reads,
+            "partition_writes": self.partition_writes,
+        }
+        for name, count in counts.items():
+            if count is not None and count <= 0:
+                raise ValueError(f"{name} is at least 1, not {count}")
+        _check_operations((*self.errors, *self.lost, *self.delays))
+
+    def _check_chances(self) -> None:
         chances = {"conflicts": self.conflicts, "unprocessed": self.unprocessed}
         chances |= {f"lost[{operation!r}]": chance for operation, chance in self.lost.items()}
         for operation, errors in self.errors.items():
             chances |= {f"errors[{operation!r}][{code!r}]": chance for code, chance in errors.items()}
+            # At most one error happens to a request: one random number decides which.
             if sum(errors.values()) > 1:
                 raise ValueError(f"the chances of the errors of {operation} add up to more than 1")
         for name, chance in chances.items():
             if not 0 <= chance <= 1:
                 raise ValueError(f"{name} is a chance from 0 to 1, not {chance}")
+
+    def _check_seconds(self) -> None:
         seconds = {"read_lag": self.read_lag, "burst_seconds": self.burst_seconds}
         seconds |= self.index_lag if isinstance(self.index_lag, dict) else {"index_lag": self.index_lag}
         seconds |= {f"delays[{operation!r}]": time for operation, time in self.delays.items()}
         for name, time in seconds.items():
+            # Not `time < 0`, which is false for NaN.
             if not time >= 0:
                 raise ValueError(f"{name} is a number of seconds, not {time}")
         for operation, time in self.delays.items():
-            if time > _LONGEST_DELAY:
-                raise ValueError(f"delays[{operation!r}] is at most {_LONGEST_DELAY} seconds, not {time}")
-        counts: dict[str, float | None] = {
-            "partitions": self.partitions,
-            "page_items": self.page_items,
-            "faults": self.faults,
-        }
-        counts |= {"partition_reads": self.partition_reads, "partition_writes": self.partition_writes}
-        for name, count in counts.items():
-            if count is not None and count <= 0:
-                raise ValueError(f"{name} is at least 1, not {count}")
-        _check_operations((*self.errors, *self.lost, *self.delays))
+            if time > _MAX_DELAY:
+                raise ValueError(f"delays[{operation!r}] is at most {_MAX_DELAY} seconds, not {time}")
 
     @property
     def lags(self) -> bool:
@@ -98,8 +107,8 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 def _check_operations(names: Iterable[str]) -> None:
     for name in names:
-        if name != EVERY and name not in OPERATIONS:
-            raise ValueError(f'{name!r} is no operation of DynamoDB; "{EVERY}" is every operation')
+        if name != EVERY_OPERATION and name not in OPERATIONS:
+            raise ValueError(f'{name!r} is no operation of DynamoDB; "{EVERY_OPERATION}" is every operation')
 
 
 _decoder = msgspec.json.Decoder(Conditions | list[Conditions])
@@ -112,7 +121,7 @@ def read_conditions(text: str | bytes) -> list[Conditions]:
     2.0
     """
     try:
-        found = _decoder.decode(text)
+        conditions = _decoder.decode(text)
     except msgspec.MsgspecError as error:
         raise ValueError(f"the weather cannot be read: {error}") from None
-    return found if isinstance(found, list) else [found]
+    return conditions if isinstance(conditions, list) else [conditions]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace as replace_field
+from itertools import chain
 from typing import Any, NoReturn, cast
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict, astuple, replace
 
 from prejoin.engine.operations import OperationHandler
 from prejoin.engine.operations.database import Database, ResponseBody
@@ -45,7 +46,7 @@ _TRANSACTIONS = (TransactWriteItemsInput, TransactGetItemsInput, ExecuteTransact
 _READS = (GetItemInput, QueryInput, ScanInput, BatchGetItemInput, TransactGetItemsInput)
 _STATEMENTS = (ExecuteStatementInput, BatchExecuteStatementInput, ExecuteTransactionInput)
 _ABOUT_ITEMS = (*_SINGLE_WRITES, *_PAGES, *_BATCHES, *_TRANSACTIONS, *_READS, *_STATEMENTS)
-_NONE = {"Code": "None"}
+_NO_REASON = {"Code": "None"}
 
 
 class WeatherFront:
@@ -63,15 +64,15 @@ class WeatherFront:
         return weather
 
     def _stop(self, weather: Weather) -> None:
-        self._weathers = [each for each in self._weathers if each is not weather]
+        self._weathers = [other for other in self._weathers if other is not weather]
         self._on_change(bool(self._weathers))
 
     def replace_all(self, conditions: Iterable[Conditions]) -> None:
         """End all weather, and start another."""
         for weather in self._weathers:
             weather.stop()
-        for each in conditions:
-            self.start(each)
+        for condition in conditions:
+            self.start(condition)
 
     def catch_up(self) -> None:
         for weather in self._weathers:
@@ -86,17 +87,18 @@ class WeatherFront:
 
     def perform(self, operation: str, handler: OperationHandler[Any], request: Any) -> ResponseBody:
         """Perform a decoded request. Raise DynamoDBError, or ConnectionResetError if the response is lost."""
-        here = list(dict.fromkeys(filter(None, map(self.weather_of, tables_of(request)))))
-        for weather in here:
+        weathers = list(dict.fromkeys(filter(None, map(self.weather_of, tables_of(request)))))
+        for weather in weathers:
+            # Delays and errors come before the operation, a lost response after it.
             if seconds := weather.delay(operation):
                 time.sleep(seconds)
             if error := weather.error(operation):
                 raise error
-        if here and isinstance(request, _ABOUT_ITEMS):
-            response = self._in_weather(handler, request, here)
+        if weathers and isinstance(request, _ABOUT_ITEMS):
+            response = self._in_weather(handler, request, weathers)
         else:
             response = self._run(handler, request, self._database)
-        if any(weather.loses(operation) for weather in here):
+        if any(weather.loses(operation) for weather in weathers):
             raise ConnectionResetError(f"the response to {operation} is lost; it was performed")
         return response
 
@@ -104,57 +106,65 @@ class WeatherFront:
         run = self._database.store.write if handler.writes else self._database.store.read
         return run(handler.perform, database, request)
 
-    def _in_weather(self, handler: OperationHandler[Any], request: Any, here: list[Weather]) -> ResponseBody:
-        pages = [weather.conditions.page_items for weather in here if weather.conditions.page_items is not None]
+    def _in_weather(self, handler: OperationHandler[Any], request: Any, weathers: list[Weather]) -> ResponseBody:
+        # A request may be about tables in different weather. The smallest page of all counts.
+        pages = [weather.conditions.page_items for weather in weathers if weather.conditions.page_items is not None]
         if pages and isinstance(request, _PAGES):
             request = replace(request, limit=min([*pages, request.limit or pages[0]]))
         if isinstance(request, _BATCHES):
-            return self._batch(handler, request, here)
-        count = _actions(request)
-        conflicts = [at for weather in here if (at := weather.conflicts_at(count)) is not None]
+            return self._batch(handler, request, weathers)
+        count = _count_actions(request)
+        conflicts = [position for weather in weathers if (position := weather.conflicts_at(count)) is not None]
         try:
             return self._attempt(handler, request, conflicts[0] if conflicts else None)
         except InterruptedItemError as error:
+            # Reads of a transaction have no place that collects reasons, as writes have, so the transaction is
+            # cancelled here.
             if isinstance(request, TransactGetItemsInput):
                 _cancel(error, count)
             raise error.plain() from None
 
     def _attempt(self, handler: OperationHandler[Any], request: Any, conflict_at: int | None = None) -> ResponseBody:
         facts = _facts(request, self.weather_of, conflict_at)
-        weathered = cast("Store", WeatheredStore(self._database.store, self._database.catalog, facts))
-        return self._run(handler, request, replace_field(self._database, store=weathered))
+        weathered_store = cast("Store", WeatheredStore(self._database.store, self._database.catalog, facts))
+        return self._run(handler, request, replace_field(self._database, store=weathered_store))
 
     def _batch(
-        self, handler: OperationHandler[Any], request: BatchWriteItemInput | BatchGetItemInput, here: list[Weather]
+        self, handler: OperationHandler[Any], request: BatchWriteItemInput | BatchGetItemInput, weathers: list[Weather]
     ) -> ResponseBody:
         """Perform a batch. Throttled items are not processed; if that is all of them, the request fails."""
         entries = _entries(request)
-        left = {at for weather in here for at in weather.skips(len(entries))}
+        withheld = set(chain.from_iterable(weather.skips(len(entries)) for weather in weathers))
         while True:
-            rest = [at for at in range(len(entries)) if at not in left]
+            remaining = [position for position in range(len(entries)) if position not in withheld]
             try:
-                response = self._attempt(handler, _part(request, [entries[at] for at in rest]))
+                response = self._attempt(
+                    handler, _select_entries(request, [entries[position] for position in remaining])
+                )
                 break
             except InterruptedItemError as error:
-                left.add(rest[error.position])
-                if len(left) == len(entries):
+                withheld.add(remaining[error.position])
+                # The batch was rolled back as a whole, and is performed again without this item.
+                if len(withheld) == len(entries):
                     raise error.plain() from None
-        if left and isinstance(response, dict):
+        if withheld and isinstance(response, dict):
             member = "UnprocessedItems" if isinstance(request, BatchWriteItemInput) else "UnprocessedKeys"
-            missing = _part(request, [entries[at] for at in sorted(left)]).request_items
-            response = {**response, member: _joined(missing, response[member])}
+            withheld_items = _select_entries(
+                request, [entries[position] for position in sorted(withheld)]
+            ).request_items
+            response = {**response, member: _combine(withheld_items, response[member])}
         return response
 
 
 def _cancel(error: InterruptedItemError, actions: int) -> NoReturn:
     """Raise the cancellation of a transaction because of one action."""
-    reasons: list[dict[str, Any]] = [_NONE] * actions
+    reasons: list[dict[str, Any]] = [_NO_REASON] * actions
     reasons[error.position] = reason_of(error)
     cancel_if_any(reasons)
     raise AssertionError("there is a reason")
 
 
-def _actions(request: RequestShape) -> int:
+def _count_actions(request: RequestShape) -> int:
     """The number of actions that may meet a transaction."""
     if isinstance(request, TransactWriteItemsInput | TransactGetItemsInput):
         return len(request.transact_items or ())
@@ -165,39 +175,40 @@ def _actions(request: RequestShape) -> int:
 
 def _facts(request: RequestShape, weather_of: Callable[[str], Weather | None], conflict_at: int | None) -> RequestFacts:
     statements = _statements(request)
-    reads = isinstance(request, _READS) or any(isinstance(_parsed(each), Select) for each in statements)
+    reads = isinstance(request, _READS) or any(
+        isinstance(_parse_or_none(statement), Select) for statement in statements
+    )
     transactional = isinstance(request, _TRANSACTIONS)
-    shared = TRANSACTIONAL if transactional else EVENTUAL
+    usual_factor = TRANSACTIONAL if transactional else EVENTUAL
 
     def factor_of(table: str) -> float:
         if isinstance(request, BatchGetItemInput):
-            wishes = [wish for name, wish in (request.request_items or {}).items() if table_name(name) == table]
+            members = [member for name, member in (request.request_items or {}).items() if table_name(name) == table]
         else:
-            wishes = statements or [request]  # type: ignore[assignment]
-        return STRONG if any(getattr(wish, "consistent_read", None) for wish in wishes) else shared
+            members = statements or [request]  # type: ignore[assignment]
+        return STRONG if any(getattr(member, "consistent_read", None) for member in members) else usual_factor
 
-    named = not transactional and not isinstance(request, BatchExecuteStatementInput)
-    return RequestFacts(reads, weather_of, factor_of, transactional, named, conflict_at)
+    has_reasons = not transactional and not isinstance(request, BatchExecuteStatementInput)
+    return RequestFacts(reads, weather_of, factor_of, transactional, has_reasons, conflict_at)
 
 
 def tables_of(request: Any) -> list[str]:
     """The names of the tables of a request. Invalid ones are left out: the operation refuses them."""
+    return [table_name(name) for name in _names_in_request(request) if isinstance(name, str) and is_table_name(name)]
+
+
+def _names_in_request(request: Any) -> list[Any]:
+    """What a request has in the place of the names of its tables."""
     if isinstance(request, _BATCHES):
-        names: list[Any] = list(request.request_items or {})
-    elif isinstance(request, TransactWriteItemsInput):
-        names = [
-            action.table_name
-            for member in request.transact_items or ()
-            for action in (member.put, member.update, member.delete, member.condition_check)
-            if action is not None
-        ]
-    elif isinstance(request, TransactGetItemsInput):
-        names = [member.get.table_name for member in request.transact_items or () if member.get is not None]
-    elif statements := _statements(request):
-        names = [_table(parsed) for each in statements if (parsed := _parsed(each)) is not None]
-    else:
-        names = [getattr(request, "table_name", None)]
-    return [table_name(name) for name in names if isinstance(name, str) and is_table_name(name)]
+        return list(request.request_items or {})
+    if isinstance(request, TransactWriteItemsInput | TransactGetItemsInput):
+        actions = chain.from_iterable(map(astuple, request.transact_items or ()))
+        return [action.table_name for action in actions if action is not None]
+    if not isinstance(request, _STATEMENTS):
+        return [getattr(request, "table_name", None)]
+    # The names are in the texts. One that cannot be parsed has none, and is refused when it is performed.
+    statements = map(_parse_or_none, _statements(request))
+    return [_table(statement) for statement in statements if statement is not None]
 
 
 def _statements(request: Any) -> list[StatementInput]:
@@ -208,7 +219,7 @@ def _statements(request: Any) -> list[StatementInput]:
     return (request.transact_statements or []) if isinstance(request, ExecuteTransactionInput) else []
 
 
-def _parsed(request: StatementInput) -> Statement | None:
+def _parse_or_none(request: StatementInput) -> Statement | None:
     try:
         return parse_statement(request.statement or "", request.parameters or [])[0]
     except DynamoDBError:
@@ -228,29 +239,31 @@ _Entry = tuple[str, Any]
 def _entries(request: BatchWriteItemInput | BatchGetItemInput) -> list[_Entry]:
     """The items in the order in which they are processed."""
     if isinstance(request, BatchWriteItemInput):
-        return [(name, wish) for name, wishes in (request.request_items or {}).items() for wish in wishes]
-    return [(name, key) for name, wish in (request.request_items or {}).items() for key in wish.keys or ()]
+        return [(name, write) for name, writes in (request.request_items or {}).items() for write in writes]
+    return [(name, key) for name, get in (request.request_items or {}).items() for key in get.keys or ()]
 
 
-def _part(request: Any, entries: list[_Entry]) -> Any:
+def _select_entries(request: Any, entries: list[_Entry]) -> Any:
     """The same request with some of its items."""
     if len(entries) == len(_entries(request)):
         return request
-    chosen: dict[str, list[Any]] = {}
+    entries_by_table: dict[str, list[Any]] = {}
     for name, entry in entries:
-        chosen.setdefault(name, []).append(entry)
+        entries_by_table.setdefault(name, []).append(entry)
     if isinstance(request, BatchWriteItemInput):
-        return replace(request, request_items=chosen)
-    wishes = request.request_items or {}
-    return replace(request, request_items={name: replace(wishes[name], keys=keys) for name, keys in chosen.items()})
+        return replace(request, request_items=entries_by_table)
+    gets = request.request_items or {}
+    return replace(
+        request, request_items={name: replace(gets[name], keys=keys) for name, keys in entries_by_table.items()}
+    )
 
 
-def _joined(withheld: dict[str, Any], unprocessed: dict[str, Any]) -> dict[str, Any]:
+def _combine(withheld: dict[str, Any], unprocessed: dict[str, Any]) -> dict[str, Any]:
     """The unprocessed items of both. The engine itself leaves only keys that did not fit into the response."""
-    joined = dict(withheld)
-    for name, wish in unprocessed.items():
-        if name in joined:
-            joined[name] = {**wish, "Keys": [*wish["Keys"], *(joined[name].keys or ())]}
+    combined = dict(withheld)
+    for name, content in unprocessed.items():
+        if name in combined:
+            combined[name] = {**content, "Keys": [*content["Keys"], *(combined[name].keys or ())]}
         else:
-            joined[name] = wish
-    return joined
+            combined[name] = content
+    return combined

@@ -32,8 +32,8 @@ class RecentChanges:
 
     def add(self, changes: list[StoredChange], now: float) -> None:
         with self._lock:
-            old = bisect_right(self._times, now - self._seconds)
-            del self._times[:old], self._changes[:old]
+            expired_count = bisect_right(self._times, now - self._seconds)
+            del self._times[:expired_count], self._changes[:expired_count]
             self._times += [now] * len(changes)
             self._changes += changes
 
@@ -46,9 +46,11 @@ class RecentChanges:
     def since(self, moment: float, keyspace: Keyspace, bounds: Range) -> Overlay:
         """The rows of a range that were different at a moment, as they were then."""
         low, high = bounds
-        found: Overlay = {}
+        overlay: Overlay = {}
         with self._lock:
+            # From the newest to the oldest, so that the oldest change of a row remains: it has the row as it was at the
+            # moment.
             for change in reversed(self._changes[bisect_right(self._times, moment) :]):
                 if change.keyspace == keyspace and low <= change.key and (high is None or change.key < high):
-                    found[change.key] = change.before
-        return found
+                    overlay[change.key] = change.before
+        return overlay

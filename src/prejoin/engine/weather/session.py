@@ -15,7 +15,7 @@ from typing import Any, cast
 import msgspec
 
 from prejoin.engine.store.interface import Keyspace, RangeScan, Session, Store, StoredRow
-from prejoin.engine.store.overlay import Overlay, overlaid
+from prejoin.engine.store.overlay import Overlay, apply_overlay
 from prejoin.engine.tables.catalog import Catalog
 from prejoin.engine.tables.definition import IndexDefinition, TableDefinition, table_id
 from prejoin.engine.weather.recent_changes import StoredChange
@@ -93,7 +93,7 @@ class _WeatheredUse:
         self._inner.__exit__(kind, error, trace)
 
 
-class _Place(msgspec.Struct, frozen=True):
+class _RowPlace(msgspec.Struct, frozen=True):
     """Where a row is: its table and global index, and the weather there."""
 
     table: TableDefinition
@@ -106,7 +106,7 @@ class _Place(msgspec.Struct, frozen=True):
         """The beginning of a key, up to the hash of its partition key."""
         return key[: (3 if self.is_entry else 2) * _HASH]
 
-    def throttled(self, key: bytes) -> ThrottledPlace:
+    def throttled_place(self, key: bytes) -> ThrottledPlace:
         return ThrottledPlace(self.table, self.index, self.partition(key)[-_HASH:])
 
 
@@ -130,9 +130,11 @@ class WeatheredSession:
         place = self._place(key, "items")
         if place is None:
             return self._inner.get(key)
+        # Operations read the items of a request by key, each once and in order, so the number of reads is the position.
         if self._position == self._facts.conflict_at:
             self._was_interrupted = True
             raise InterruptedItemError(place.weather.conflict(), self._position)
+        # A write reads its item first. Its units are known in part then: those of the item that it replaces.
         if not self._facts.reads:
             self._check(place, key, "Write")
             row = self._inner.get(key)
@@ -150,78 +152,81 @@ class WeatheredSession:
             return self._inner.contents(scan)
         return iter([[row.content for row in self._page(place, scan)]])
 
-    def rows(self, scan: RangeScan, skipped: int) -> Iterator[StoredRow]:
+    def rows(self, scan: RangeScan, offset: int) -> Iterator[StoredRow]:
         place = self._place(scan.bounds.low, scan.keyspace)
-        return self._inner.rows(scan, skipped) if place is None else islice(self._page(place, scan), skipped, None)
+        return self._inner.rows(scan, offset) if place is None else islice(self._page(place, scan), offset, None)
 
     def size(self, scan: RangeScan) -> int:
         place = self._place(scan.bounds.low, scan.keyspace)
         return self._inner.size(scan) if place is None else sum(row.size for row in self._page(place, scan))
 
-    def _page(self, place: _Place, scan: RangeScan) -> list[StoredRow]:
+    def _page(self, place: _RowPlace, scan: RangeScan) -> list[StoredRow]:
         """The rows of a scan, until they are more than a page."""
         self._check(place, scan.bounds.low, "Read")
         find = self._inner.items if scan.keyspace == "items" else self._inner.entries
-        found: Any = overlaid(find(scan.bounds), self._overlay(place, scan.keyspace, scan.bounds))
+        past_rows: Any = apply_overlay(find(scan.bounds), self._overlay(place, scan.keyspace, scan.bounds))
+        # The overlay is merged in ascending order, so a backwards read has to collect the range first.
         if not scan.forward:
-            found = reversed(list(found))
+            past_rows = reversed(list(past_rows))
         page: list[StoredRow] = []
         sizes: dict[bytes, int] = defaultdict(int)
         total = 0
-        for key, row in islice(found, scan.limit):
+        for key, row in islice(past_rows, scan.limit):
             page.append(row)
             sizes[place.partition(key)] += row.size
             total += row.size
             if total > limits.PAGE_SIZE:
                 break
-        self._refund()  # a page may be read twice, first its beginning
+        # A page may be read twice, first its beginning.
+        self._refund()
         factor = self._facts.factor_of(place.table.name)
         for key, size in sizes.items() or ((scan.bounds.low, 0),):
             self._charge(place, key, "Read", read_units(size, factor))
         return page
 
-    def _overlay(self, place: _Place, keyspace: Keyspace, bounds: Range) -> Overlay:
+    def _overlay(self, place: _RowPlace, keyspace: Keyspace, bounds: Range) -> Overlay:
         consistent = self._facts.factor_of(place.table.name) in (STRONG, TRANSACTIONAL)
         return place.weather.earlier_rows(keyspace, bounds, place.index, consistent=consistent)
 
     # --- Writes ------------------------------------------------------------------------------------------------------
 
     def put(self, key: bytes, before: StoredRow | None, row: StoredRow) -> None:
-        self._changed("items", key, before, row)
+        self._note_change("items", key, before, row)
         self._inner.put(key, before, row)
 
     def put_expiring(self, key: bytes, before: StoredRow | None, row: StoredRow, expires: int | None) -> None:
-        self._changed("items", key, before, row)
+        self._note_change("items", key, before, row)
         self._inner.put_expiring(key, before, row, expires)
 
     def delete(self, key: bytes) -> None:
-        self._changed("items", key, self._inner.get(key), None)
+        self._note_change("items", key, self._inner.get(key), None)
         self._inner.delete(key)
 
     def put_entry(self, key: bytes, row: StoredRow, *, new: bool) -> None:
-        self._changed("entries", key, None if new else self._entry(key), row)
+        self._note_change("entries", key, None if new else self._entry(key), row)
         self._inner.put_entry(key, row, new=new)
 
     def move_entry(self, old: bytes, key: bytes, row: StoredRow) -> None:
-        self._changed("entries", old, self._entry(old), None)
-        self._changed("entries", key, None, row)
+        self._note_change("entries", old, self._entry(old), None)
+        self._note_change("entries", key, None, row)
         self._inner.move_entry(old, key, row)
 
     def delete_entry(self, key: bytes) -> None:
-        self._changed("entries", key, self._entry(key), None)
+        self._note_change("entries", key, self._entry(key), None)
         self._inner.delete_entry(key)
 
     def _entry(self, key: bytes) -> StoredRow | None:
         return next(self._inner.rows(RangeScan("entries", Range(key, after(key)), True, 1), 0), None)
 
-    def _changed(self, keyspace: Keyspace, key: bytes, before: StoredRow | None, row: StoredRow | None) -> None:
+    def _note_change(self, keyspace: Keyspace, key: bytes, before: StoredRow | None, row: StoredRow | None) -> None:
         """Note a change of a row. A global index without units refuses the write of its table."""
         place = self._place(key, keyspace)
         if place is None:
             return
         if place.weather.conditions.lags:
             self._changes[place.weather].append(StoredChange(keyspace, key, before))
-        if keyspace == "items":  # the units of the item before were charged when it was read
+        if keyspace == "items":
+            # The units of the item before were charged when it was read.
             self._charge(place, key, "Write", max(0.0, self._write_units(row) - self._write_units(before)))
             return
         if place.index is not None:
@@ -233,23 +238,23 @@ class WeatheredSession:
 
     # --- Units -------------------------------------------------------------------------------------------------------
 
-    def _check(self, place: _Place, key: bytes, direction: Direction) -> None:
+    def _check(self, place: _RowPlace, key: bytes, direction: Direction) -> None:
         try:
-            place.weather.check_units(place.throttled(key), direction)
+            place.weather.check_units(place.throttled_place(key), direction)
         except DynamoDBError as error:
             self._was_interrupted = True
             if not self._facts.has_reasons:
                 error.fields.clear()
             raise InterruptedItemError(error, self._position) from None
 
-    def _charge(self, place: _Place, key: bytes, direction: Direction, units: float) -> None:
-        where = place.throttled(key)
-        place.weather.charge_units(where, direction, units)
-        self._charges.append((place.weather, where, direction, units))
+    def _charge(self, place: _RowPlace, key: bytes, direction: Direction, units: float) -> None:
+        throttled_place = place.throttled_place(key)
+        place.weather.charge_units(throttled_place, direction, units)
+        self._charges.append((place.weather, throttled_place, direction, units))
 
     def _refund(self) -> None:
-        for weather, where, direction, units in self._charges:
-            weather.charge_units(where, direction, -units)
+        for weather, throttled_place, direction, units in self._charges:
+            weather.charge_units(throttled_place, direction, -units)
         self._charges.clear()
 
     def end(self, error: BaseException | None) -> None:
@@ -257,10 +262,10 @@ class WeatheredSession:
         if error is None:
             for weather, changes in self._changes.items():
                 weather.remember(changes)
-        elif self._was_interrupted or getattr(error, "code", "") not in _CHARGED:
+        elif self._was_interrupted or getattr(error, "code", "") not in _CHARGED_CODES:
             self._refund()
 
-    def _place(self, key: bytes, keyspace: Keyspace) -> _Place | None:
+    def _place(self, key: bytes, keyspace: Keyspace) -> _RowPlace | None:
         """Where a row is; None if the weather is good there."""
         table = self._catalog.find(self._inner, self._inner.table_name(table_id(key)))
         weather = self._facts.weather_of(table.name)
@@ -268,8 +273,15 @@ class WeatheredSession:
             return None
         is_entry = keyspace == "entries"
         number = int.from_bytes(key[_HASH : 2 * _HASH]) if is_entry else 0
-        index = next((each for each in table.indexes if is_entry and each.number == number and each.is_global), None)
-        return _Place(table, index, is_entry, weather)
+        index = next(
+            (
+                candidate
+                for candidate in table.indexes
+                if is_entry and candidate.number == number and candidate.is_global
+            ),
+            None,
+        )
+        return _RowPlace(table, index, is_entry, weather)
 
 
-_CHARGED = frozenset({"ConditionalCheckFailedException", "TransactionCanceledException"})
+_CHARGED_CODES = frozenset({"ConditionalCheckFailedException", "TransactionCanceledException"})

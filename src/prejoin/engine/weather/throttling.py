@@ -21,11 +21,11 @@ Direction = Literal["Read", "Write"]
 
 _ACCOUNT_UNITS = 40_000
 """The default quota of a table or index on demand."""
-_PROVISIONED = (
+_PROVISIONED_MESSAGE = (
     "The level of configured provisioned throughput for {} exceeded. "
     "Consider increasing your provisioning level{} with the UpdateTable API."
 )
-_ON_DEMAND = (
+_ON_DEMAND_MESSAGE = (
     "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically scaling your table or "
     "index so please try again shortly. If exceptions persist, check if you have a hot key: "
     "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html"
@@ -37,7 +37,7 @@ class ThrottledPlace(msgspec.Struct, frozen=True):
 
     table: TableDefinition
     index: IndexDefinition | None
-    hashed: bytes
+    partition_hash: bytes
 
 
 class _Bucket:
@@ -65,24 +65,27 @@ class ThroughputLimiter:
     def check(self, place: ThrottledPlace, direction: Direction, now: float) -> None:
         """Raise DynamoDB's error if there is no unit left."""
         with self._lock:
-            shared, own = self._of(place, direction, now)
-            if own.fill(now) <= 0:
-                raise throttled(place, direction, "KeyRangeThroughputExceeded")
-            if shared.fill(now) <= 0:
-                raise throttled(place, direction, _limit(place, direction)[1])
+            resource, partition = self._of(place, direction, now)
+            # The partition is named as the reason even if the table has no units left, too.
+            if partition.fill(now) <= 0:
+                raise throttling_error(place, direction, "KeyRangeThroughputExceeded")
+            if resource.fill(now) <= 0:
+                raise throttling_error(place, direction, _limit(place, direction)[1])
 
     def charge(self, place: ThrottledPlace, direction: Direction, units: float, now: float) -> None:
         with self._lock:
+            # A level may fall below zero: a request may take more than there is, and the next ones wait until that is
+            # filled up.
             for bucket in self._of(place, direction, now):
                 bucket.level -= units
 
     def _of(self, place: ThrottledPlace, direction: Direction, now: float) -> tuple[_Bucket, _Bucket]:
         """The bucket of the throughput, and the bucket of the partition."""
         conditions = self._conditions
-        number = int.from_bytes(place.hashed) * conditions.partitions >> 32
+        number = int.from_bytes(place.partition_hash) * conditions.partitions >> 32
         resource = (place.table.id, place.index.number if place.index else 0, direction)
         rate = _limit(place, direction)[0] / (1 if conditions.adaptive else conditions.partitions)
-        most = conditions.partition_reads if direction == "Read" else conditions.partition_writes
+        partition_rate = conditions.partition_reads if direction == "Read" else conditions.partition_writes
         return (
             self._bucket(
                 (*resource, "shared", 0 if conditions.adaptive else number),
@@ -90,12 +93,15 @@ class ThroughputLimiter:
                 max(1.0, conditions.burst_seconds),
                 now,
             ),
-            self._bucket((*resource, "own", place.hashed if conditions.adaptive else number), most, 1.0, now),
+            self._bucket(
+                (*resource, "own", place.partition_hash if conditions.adaptive else number), partition_rate, 1.0, now
+            ),
         )
 
     def _bucket(self, name: tuple[object, ...], rate: float, seconds: float, now: float) -> _Bucket:
         bucket = self._buckets.get(name)
-        if bucket is None or bucket.rate != rate:  # UpdateTable has changed the throughput
+        if bucket is None or bucket.rate != rate:
+            # UpdateTable has changed the throughput.
             bucket = self._buckets[name] = _Bucket(rate, rate * seconds, now)
         return bucket
 
@@ -103,24 +109,24 @@ class ThroughputLimiter:
 def _limit(place: ThrottledPlace, direction: Direction) -> tuple[float, str]:
     """The units a second of a table or index, and the kind of this limit."""
     resource = place.index or place.table
-    at = 0 if direction == "Read" else 1
+    unit_index = 0 if direction == "Read" else 1
     if place.table.throughput is not None:
-        return (resource.throughput or place.table.throughput)[at], "ProvisionedThroughputExceeded"
-    most = resource.on_demand[at]
-    return (_ACCOUNT_UNITS, "AccountLimitExceeded") if most is None else (most, "MaxOnDemandThroughputExceeded")
+        return (resource.throughput or place.table.throughput)[unit_index], "ProvisionedThroughputExceeded"
+    maximum = resource.on_demand[unit_index]
+    return (_ACCOUNT_UNITS, "AccountLimitExceeded") if maximum is None else (maximum, "MaxOnDemandThroughputExceeded")
 
 
-def throttled(place: ThrottledPlace, direction: Direction, limit: str) -> DynamoDBError:
+def throttling_error(place: ThrottledPlace, direction: Direction, limit: str) -> DynamoDBError:
     """The error of a throttled request, with its reason."""
     table, index = place.table, place.index
     arn = table.arn if index is None else f"{table.arn}/index/{index.name}"
     reasons = [{"reason": f"{'Table' if index is None else 'Index'}{direction}{limit}", "resource": arn}]
     if table.throughput is None:
-        return DynamoDBError("ThrottlingException", _ON_DEMAND, fields={"throttlingReasons": reasons})
-    where = "the table was" if index is None else "one or more global secondary indexes of the table was"
-    more = "" if index is None else " for the under-provisioned global secondary indexes"
+        return DynamoDBError("ThrottlingException", _ON_DEMAND_MESSAGE, fields={"throttlingReasons": reasons})
+    exceeded_part = "the table was" if index is None else "one or more global secondary indexes of the table was"
+    advice = "" if index is None else " for the under-provisioned global secondary indexes"
     return DynamoDBError(
         "ProvisionedThroughputExceededException",
-        _PROVISIONED.format(where, more),
+        _PROVISIONED_MESSAGE.format(exceeded_part, advice),
         fields={"ThrottlingReasons": reasons},
     )

@@ -13,7 +13,7 @@ from typing import Any
 from prejoin.engine.store.interface import Keyspace
 from prejoin.engine.store.overlay import Overlay
 from prejoin.engine.tables.definition import IndexDefinition
-from prejoin.engine.weather.conditions import EVERY, Conditions
+from prejoin.engine.weather.conditions import EVERY_OPERATION, Conditions
 from prejoin.engine.weather.recent_changes import RecentChanges, StoredChange
 from prejoin.engine.weather.throttling import Direction, ThrottledPlace, ThroughputLimiter
 from prejoin.protocol.errors import DynamoDBError
@@ -68,27 +68,28 @@ class Weather:
 
     def delay(self, operation: str) -> float:
         """How long an operation has to wait."""
-        seconds: float = _of(self.conditions.delays, operation) or 0.0
+        seconds: float = _setting_of(self.conditions.delays, operation) or 0.0
         if seconds:
             self.happened["delay"] += 1
         return seconds
 
     def error(self, operation: str) -> DynamoDBError | None:
         """The error of an operation, by chance."""
-        errors = _of(self.conditions.errors, operation)
+        errors = _setting_of(self.conditions.errors, operation)
         if not errors:
             return None
         with self._lock:
-            drawn = self._random.random()
+            # One random number for all errors of the operation, so that at most one of them happens.
+            remainder = self._random.random()
             for code, chance in errors.items():
-                drawn -= chance
-                if drawn < 0 and self._may_happen("error"):
+                remainder -= chance
+                if remainder < 0 and self._may_happen("error"):
                     status = 503 if code == "ServiceUnavailable" else None
                     return DynamoDBError(code, _MESSAGES.get(code, ""), status=status)
         return None
 
     def loses(self, operation: str) -> bool:
-        return self._happens("lost", _of(self.conditions.lost, operation) or 0.0)
+        return self._happens("lost", _setting_of(self.conditions.lost, operation) or 0.0)
 
     def conflicts_at(self, actions: int) -> int | None:
         """The position of the action that meets another transaction, by chance."""
@@ -103,10 +104,11 @@ class Weather:
         if not chance or not items:
             return set()
         with self._lock:
-            left = {number for number in range(items) if self._random.random() < chance}
-            if len(left) == items:
-                left.discard(self._random.randrange(items))
-            return left if left and self._may_happen("unprocessed") else set()
+            skipped_numbers = {number for number in range(items) if self._random.random() < chance}
+            # AWS fails a batch of which it can process nothing, instead of returning all of it.
+            if len(skipped_numbers) == items:
+                skipped_numbers.discard(self._random.randrange(items))
+            return skipped_numbers if skipped_numbers and self._may_happen("unprocessed") else set()
 
     def _happens(self, kind: str, chance: float) -> bool:
         with self._lock:
@@ -114,8 +116,8 @@ class Weather:
 
     def _may_happen(self, kind: str) -> bool:
         """Count a fault, unless there were enough."""
-        most = self.conditions.faults
-        if most is not None and sum(self.happened[each] for each in _FAULTS) >= most:
+        max_faults = self.conditions.faults
+        if max_faults is not None and sum(self.happened[fault] for fault in _FAULTS) >= max_faults:
             return False
         self.happened[kind] += 1
         return True
@@ -153,5 +155,5 @@ class Weather:
             self._throttle.charge(place, direction, units, self._clock())
 
 
-def _of(by_operation: dict[str, Any], operation: str) -> Any:
-    return by_operation.get(operation, by_operation.get(EVERY))
+def _setting_of(by_operation: dict[str, Any], operation: str) -> Any:
+    return by_operation.get(operation, by_operation.get(EVERY_OPERATION))

@@ -46,23 +46,23 @@ class KeyCondition(msgspec.Struct, frozen=True):
         >>> KeyCondition(("DE", "Bonn"), ">=", 7, head=("OPEN",)).tests(["country", "city"], ["status", "total"])
         [('country', '=', ('DE',)), ('city', '=', ('Bonn',)), ('status', '=', ('OPEN',)), ('total', '>=', (7,))]
         """
-        first = self.pk if isinstance(self.pk, tuple) else (self.pk,)
-        equal = (*zip(pk, first, strict=True), *zip(sk, self.head, strict=False))
-        found: list[tuple[str, Op, tuple[Scalar, ...]]] = []
+        pk_values = self.pk if isinstance(self.pk, tuple) else (self.pk,)
+        equal = (*zip(pk, pk_values, strict=True), *zip(sk, self.head, strict=False))
+        tests: list[tuple[str, Op, tuple[Scalar, ...]]] = []
         for name, value in equal:
-            found.append((name, "=", (value,)))
+            tests.append((name, "=", (value,)))
         if self.op:
             ends = (self.low, self.high) if self.op == "between" else (self.low,)
-            found.append((sk[len(self.head)], self.op, ends))
-        return found
+            tests.append((sk[len(self.head)], self.op, ends))
+        return tests
 
     def admits(self, sk: KeyValue) -> bool:
         """Whether DynamoDB would return an item of this partition with this sort key."""
-        whole = sk if isinstance(sk, tuple) else (sk,)
-        at = len(self.head)
-        if whole[:at] != self.head:
+        values = sk if isinstance(sk, tuple) else (sk,)
+        position = len(self.head)
+        if values[:position] != self.head:
             return False
-        return not self.op or satisfies(self.op, whole[at], self.low, self.high)
+        return not self.op or satisfies(self.op, values[position], self.low, self.high)
 
     def __str__(self) -> str:
         texts = [_text_of(self.pk), *map(_text_of, self.head)]
@@ -160,25 +160,17 @@ def range_condition(
     return compile_range(template, count)(values, bounds, pk)
 
 
-def compile_range(template: Template, count: int, others: Sequence[Template] = ()) -> RangeCondition:
+def compile_range(template: Template, count: int, other_templates: Sequence[Template] = ()) -> RangeCondition:
     """The function that builds the condition of a range over one field, after the parts before it.
 
     `others` are keys with the same parts up to that field, which the condition finds, too. They may go on with another
     text, or end there: `AT#{at}` beside `AT#{at}#ORDER#{id}`.
     """
-    place = template.parts[count]
-    assert isinstance(place, KeyField)
-    attribute, encoding, encode = place.attribute, place.encoding, place.encoding.encode
+    form = RangeForm.of(template, count, other_templates)
+    field = template.parts[count]
+    assert isinstance(field, KeyField)
+    attribute, encode = field.attribute, field.encoding.encode
     lead = template.heading(count)
-    following = [next(iter(one.parts[count + 1 :]), None) for one in (template, *others)]
-    stops = [part.text[0] if isinstance(part, KeyText) else "" for part in following]
-    stop = max(stops)
-    ends = "" in stops
-    after = "\x00" if template.raw and not stop else _next(stop or template.separator.char)
-    runs_on = any(isinstance(part, KeyField) for part in following)  # only if this one has a fixed width
-    # A missing value is in no range. It lies before all others or, with `desc`, after them.
-    above_missing = after if encoding.missing == "" else None
-    below_missing = _before(encoding.missing) if encoding.missing else None
 
     def condition(values: Mapping[str, object], bounds: Bounds, pk: KeyValue) -> KeyCondition | None:
         fence = lead(values)
@@ -189,35 +181,93 @@ def compile_range(template: Template, count: int, others: Sequence[Template] = (
             except KeyValueError as error:
                 raise KeyValueError(f"{attribute}: {error}") from None
 
-        if bounds.beginning:
-            if encoding.missing is None or bounds.low:
-                start = key(bounds.low)
-                return KeyCondition(pk, "begins_with", _sized(start)) if start else KeyCondition(pk)
-            bounds = Bounds(low=bounds.low)
-        if encoding.descending:
-            bounds = Bounds(bounds.high, bounds.low, bounds.high_open, bounds.low_open)
-        low = high = None
-        if bounds.low is not None:
-            low = key(bounds.low)
-            if bounds.low_open:
-                low = low[:-1] + _next(low[-1]) if runs_on else low + after
-        elif above_missing is not None:
-            low = fence + above_missing
-        if bounds.high is not None:
-            high = key(bounds.high)
-            if bounds.high_open and ends:
-                high = just_below(fence, high, fixed=encoding.width is not None and not runs_on and not stop)
-                if high is None:
-                    return None
-            elif runs_on:
-                high = _filled(high)
-            elif not bounds.high_open and stop:
-                high += _next(stop)
-        elif below_missing is not None:
-            high = fence + below_missing
-        return span_condition(pk, low, high, fence, template)
+        return form.condition(pk, bounds, fence, key)
 
     return condition
+
+
+class RangeForm(msgspec.Struct, frozen=True):
+    """The common form of the conditions of all ranges over one field of a key.
+
+    Its conditions are made of texts, so that the designer can make them of placeholders: the fence, which is the
+    beginning of all keys of the range, and the keys of both bounds.
+    """
+
+    template: Template
+    after: str
+    """A character above the text that follows the field."""
+    stop: str
+    """The first character of the text that follows the field; empty if no key has one."""
+    ends: bool
+    """Whether a key may end with the field."""
+    runs_on: bool
+    """Whether another field follows at once, so that this one has a fixed width."""
+    is_fixed: bool
+    """Whether all values have the same width, and nothing follows."""
+    descending: bool
+    is_optional: bool
+    above_missing: str | None
+    """The text above a missing value, which is in no range and lies before all others."""
+    below_missing: str | None
+    """The text below a missing value, which lies after all others."""
+
+    @classmethod
+    def of(cls, template: Template, count: int, other_templates: Sequence[Template] = ()) -> RangeForm:
+        field = template.parts[count]
+        assert isinstance(field, KeyField)
+        encoding = field.encoding
+        following_parts = [next(iter(form.parts[count + 1 :]), None) for form in (template, *other_templates)]
+        stops = [part.text[0] if isinstance(part, KeyText) else "" for part in following_parts]
+        stop = max(stops)
+        after = "\x00" if template.raw and not stop else _next(stop or template.separator.char)
+        runs_on = any(isinstance(part, KeyField) for part in following_parts)
+        return cls(
+            template,
+            after,
+            stop,
+            ends="" in stops,
+            runs_on=runs_on,
+            is_fixed=encoding.width is not None and not runs_on and not stop,
+            descending=encoding.descending,
+            is_optional=encoding.missing is not None,
+            above_missing=after if encoding.missing == "" else None,
+            below_missing=_before(encoding.missing) if encoding.missing else None,
+        )
+
+    def condition(self, pk: KeyValue, bounds: Bounds, fence: str, key: Callable[[object], str]) -> KeyCondition | None:
+        """The condition for keys within bounds, given their fence and the key of a bound."""
+        if bounds.beginning:
+            if not self.is_optional or bounds.low:
+                start = key(bounds.low)
+                return KeyCondition(pk, "begins_with", _check_sort_key(start)) if start else KeyCondition(pk)
+            bounds = Bounds(low=bounds.low)
+        if self.descending:
+            bounds = Bounds(bounds.high, bounds.low, bounds.high_open, bounds.low_open)
+        low = self._low_key(bounds, fence, key)
+        high = None
+        if bounds.high is not None:
+            high = key(bounds.high)
+            if bounds.high_open and self.ends:
+                high = just_below(fence, high, is_fixed=self.is_fixed)
+                if high is None:
+                    return None
+            elif self.runs_on:
+                high = _fill_up(high)
+            elif not bounds.high_open and self.stop:
+                high += _next(self.stop)
+        elif self.below_missing is not None:
+            high = fence + self.below_missing
+        return span_condition(pk, low, high, fence, self.template)
+
+    def _low_key(self, bounds: Bounds, fence: str, key: Callable[[object], str]) -> str | None:
+        """The lowest key of a range; None if it starts at the fence."""
+        if bounds.low is None:
+            return None if self.above_missing is None else fence + self.above_missing
+        low = key(bounds.low)
+        if not bounds.low_open:
+            return low
+        # DynamoDB's BETWEEN includes its ends, so `>` moves above all keys with this value, whatever follows it.
+        return low[:-1] + _next(low[-1]) if self.runs_on else low + self.after
 
 
 def span_condition(
@@ -233,11 +283,11 @@ def span_condition(
     if low is not None and high is not None:
         if low > high:
             return None
-        return KeyCondition(pk, "between", _sized(low), _sized(high))
+        return KeyCondition(pk, "between", _check_sort_key(low), _check_sort_key(high))
     if low is not None:
-        return KeyCondition(pk, ">=", _sized(low))
+        return KeyCondition(pk, ">=", _check_sort_key(low))
     if high is not None:
-        return KeyCondition(pk, "<=", _sized(high))
+        return KeyCondition(pk, "<=", _check_sort_key(high))
     return KeyCondition(pk)
 
 
@@ -246,22 +296,22 @@ def after_prefix(prefix: str, template: Template) -> str:
     if prefix.endswith(template.separator.char) and not template.raw:
         # "ORDER$" for "ORDER#": never a key itself, because no template or value ends with a bare escape character.
         return prefix[:-1] + _next(prefix[-1])
-    return _filled(prefix)
+    return _fill_up(prefix)
 
 
-def just_below(fence: str, key: str, fixed: bool) -> str | None:
+def just_below(fence: str, key: str, is_fixed: bool) -> str | None:
     """The greatest key below this one. DynamoDB's BETWEEN includes its ends, so `<` has to move one down.
 
-    >>> just_below("DAY#", "DAY#2026-05-04", fixed=True)
+    >>> just_below("DAY#", "DAY#2026-05-04", is_fixed=True)
     'DAY#2026-05-03'
     """
     if key == fence:
         return None
-    last = ord(key[-1])
-    if last == 0:
+    code_point = ord(key[-1])
+    if code_point == 0:
         return key[:-1]
-    below = key[:-1] + chr(0xD7FF if last == 0xE000 else last - 1)
-    return below if fixed else _filled(below)
+    smaller = key[:-1] + chr(0xD7FF if code_point == 0xE000 else code_point - 1)
+    return smaller if is_fixed else _fill_up(smaller)
 
 
 def _before(char: str) -> str:
@@ -272,32 +322,32 @@ def _next(char: str) -> str:
     return chr(ord(char) + 1)
 
 
-def _filled(prefix: str) -> str:
+def _fill_up(prefix: str) -> str:
     """The prefix, filled with the greatest characters up to the maximum length of a sort key."""
     room = MOST_SK_BYTES - len(prefix.encode())
     return prefix + TOP * (room // 4) + ("", "\x7f", "\u07ff", "\uffff")[room % 4] if room > 0 else prefix
 
 
-def _sized(sk: str) -> str:
+def _check_sort_key(sk: str) -> str:
     return check_size(sk, "sort key", MOST_SK_BYTES)
 
 
-def check_size(key: str, label: str, most: int) -> str:
+def check_size(key: str, label: str, limit: int) -> str:
     """Return the key, or raise KeyValueError if DynamoDB does not accept it."""
     if not key:
         raise KeyValueError(f"the {label} would be empty, and DynamoDB does not accept empty keys")
-    if len(key) * 4 > most and len(key.encode()) > most:
-        raise KeyValueError(f"the {label} {shortened(key)!r} would be longer than {most} bytes")
+    if len(key) * 4 > limit and len(key.encode()) > limit:
+        raise KeyValueError(f"the {label} {shortened(key)!r} would be longer than {limit} bytes")
     return key
 
 
-def checked_writer(write: Writer, label: str, most: int) -> Writer:
+def checked_writer(write: Writer, label: str, limit: int) -> Writer:
     """The function that writes a key and refuses what DynamoDB does not accept."""
-    safe = most // 4  # this many characters never exceed the limit in bytes
+    safe_length = limit // 4  # this many characters never exceed the limit in bytes
 
     def check(values: Mapping[str, object]) -> str:
         key = write(values)
-        return key if 0 < len(key) <= safe else check_size(key, label, most)
+        return key if 0 < len(key) <= safe_length else check_size(key, label, limit)
 
     return check
 

@@ -64,6 +64,8 @@ class Lookup(msgspec.Struct, frozen=True, dict=True):
     only: frozenset[When] = frozenset()
     """Further conditions of the result, by the entity's own attributes. Sparse facets meet them; filters test the
     rest, of the attributes in `filtered`."""
+    optional: frozenset[str] = frozenset()
+    """Attributes in `equal` that a caller may leave out: a plan holds whichever of them are given."""
 
     @classmethod
     def of(
@@ -78,6 +80,7 @@ class Lookup(msgspec.Struct, frozen=True, dict=True):
         needs: Iterable[str] | None = None,
         roles: Iterable[AttributeRole | tuple[str, str, str]] = (),
         only: Iterable[When] = (),
+        optional: Iterable[str] = (),
     ) -> Lookup:
         """A lookup from ordinary lists. An order may be text, with `-` before the attribute for descending."""
         return cls(
@@ -91,6 +94,7 @@ class Lookup(msgspec.Struct, frozen=True, dict=True):
             None if needs is None else frozenset(needs),
             tuple(AttributeRole(*role) if isinstance(role, tuple) else role for role in roles),
             frozenset(only),
+            frozenset(optional),
         )
 
     @cached_property
@@ -115,11 +119,11 @@ class Lookup(msgspec.Struct, frozen=True, dict=True):
         return self._attributes.get((entity, bare), bare) + colon + spec
 
     def __str__(self) -> str:
-        by = sorted(self.equal) + [f"{name} = {value}" for name, value in sorted(self.constants, key=str)]
+        criteria = sorted(self.equal) + [f"{name} = {value}" for name, value in sorted(self.constants, key=str)]
         if self.within:
-            by.append(f"{self.within.attribute} {self.within.op}")
-        by += sorted(map(str, self.only))
-        text = " and ".join(self.entities) + (f" by {', '.join(by)}" if by else ", all of them")
+            criteria.append(f"{self.within.attribute} {self.within.op}")
+        criteria += sorted(map(str, self.only))
+        text = " and ".join(self.entities) + (f" by {', '.join(criteria)}" if criteria else ", all of them")
         if self.order:
             text += " sorted by " + ", ".join(
                 f"{item.attribute}{' descending' if item.descending else ''}" for item in self.order

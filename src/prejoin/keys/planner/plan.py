@@ -98,8 +98,8 @@ class Plan(msgspec.Struct, frozen=True, dict=True):
     def __str__(self) -> str:
         fan = "".join(f", {fan.shards} shards" if fan.shards else f", each {fan.bucket}" for fan in self.fans)
         key = "; ".join(f"{facet.pk} / {facet.sk}" if facet.sk else str(facet.pk) for facet in self.facets)
-        compared = f", compared by {', '.join(sorted(self.compared))}" if self.compared else ""
-        return f"{self.operation} {self.slot}: {key}{' in reverse' if self.reverse else ''}{fan}{compared}"
+        comparison_text = f", compared by {', '.join(sorted(self.compared))}" if self.compared else ""
+        return f"{self.operation} {self.slot}: {key}{' in reverse' if self.reverse else ''}{fan}{comparison_text}"
 
 
 def conditions(chosen: Plan, values: Mapping[str, object], *, now: datetime | None = None) -> tuple[KeyCondition, ...]:
@@ -112,86 +112,88 @@ def conditions(chosen: Plan, values: Mapping[str, object], *, now: datetime | No
     return chosen.conditions(values, now)
 
 
-def _compile(found: Plan) -> Conditions:
+def _compile(plan: Plan) -> Conditions:
     """The function from values to the conditions of a plan."""
-    facet = found.facets[0]
-    known = _known(found, facet)
-    sort = _sort(found)
-    within = found.within
-    if found.fans:
-        return _fanned(found, known, sort)
+    facet = plan.facets[0]
+    translate = _translation(plan, facet)
+    condition_for = _sort_condition(plan)
+    within = plan.within
+    if plan.fans:
+        return _compile_fans(plan, translate, condition_for)
     partition = facet.pk_of
     if within is None:
 
-        def still(values: Values, now: datetime | None) -> tuple[KeyCondition, ...]:
-            values = known(values) if known else values
-            condition = sort(values, _UNBOUNDED, partition(values))
+        def without_range(values: Values, now: datetime | None) -> tuple[KeyCondition, ...]:
+            values = translate(values) if translate else values
+            condition = condition_for(values, _UNBOUNDED, partition(values))
             return () if condition is None else (condition,)
 
-        return still
+        return without_range
     op, name = within.op, within.attribute
 
-    def moving(values: Values, now: datetime | None) -> tuple[KeyCondition, ...]:
+    def with_range(values: Values, now: datetime | None) -> tuple[KeyCondition, ...]:
         bounds = Bounds.of(op, values[name])
-        values = known(values) if known else values
-        condition = sort(values, bounds, partition(values))
+        values = translate(values) if translate else values
+        condition = condition_for(values, bounds, partition(values))
         return () if condition is None else (condition,)
 
-    return moving
+    return with_range
 
 
-def _known(found: Plan, facet: Facet) -> Callable[[Values], Values] | None:
+def _translation(plan: Plan, facet: Facet) -> Callable[[Values], Values] | None:
     """From values by the lookup's names to values by the facet's attributes. None if these are the same."""
-    lookup, within = found.lookup, found.within
+    lookup, within = plan.lookup, plan.within
     constants = {lookup.attribute(facet.entity, name): value for name, value in lookup.constants}
     if not lookup.roles and not constants and within is None:
         return None
-    aside = within.attribute if within else ""  # a range is not a value
+    range_name = within.attribute if within else ""  # a range is not a value
 
-    def known(values: Values) -> Values:
-        found = {**values, **constants}
-        found.pop(aside, None)
-        return found
+    def with_constants(values: Values) -> Values:
+        translated_values = {**values, **constants}
+        translated_values.pop(range_name, None)
+        return translated_values
 
-    def translated(values: Values) -> Values:
-        found = {lookup.attribute(facet.entity, name): value for name, value in values.items() if name != aside}
-        return {**found, **constants}
+    def translate(values: Values) -> Values:
+        translated_values = {
+            lookup.attribute(facet.entity, name): value for name, value in values.items() if name != range_name
+        }
+        return {**translated_values, **constants}
 
-    return translated if lookup.roles else known
+    return translate if lookup.roles else with_constants
 
 
-def _sort(found: Plan) -> _Sort:
-    scope, sk = found.scope, found.facets[0].sk
+def _sort_condition(plan: Plan) -> _Sort:
+    scope, sk = plan.scope, plan.facets[0].sk
     if sk is None or scope.kind == "whole":
         return lambda values, bounds, pk: KeyCondition(pk)
     if isinstance(sk, Natural):
-        return _of_attributes(scope, sk)
-    others = [facet.sk for facet in found.facets[1:] if isinstance(facet.sk, Template)]
-    return _of_template(scope, sk, others)
+        return _natural_sort_condition(scope, sk)
+    other_templates = [facet.sk for facet in plan.facets[1:] if isinstance(facet.sk, Template)]
+    return _template_condition(scope, sk, other_templates)
 
 
-def _of_template(scope: SortKeyScope, sk: Template, others: Sequence[Template]) -> _Sort:
+def _template_condition(scope: SortKeyScope, sk: Template, other_templates: Sequence[Template]) -> _Sort:
     if scope.kind == "range":
-        return compile_range(sk, scope.depth, others)
+        return compile_range(sk, scope.depth, other_templates)
     if scope.kind == "span":
-        return _of_span(scope, sk)
+        return _span_sort_condition(scope, sk)
     op: Op = "=" if scope.kind == "exact" else "begins_with"
     head = checked_writer(sk.heading(scope.depth), "sort key", MOST_SK_BYTES)
     return lambda values, bounds, pk: KeyCondition(pk, op, head(values))
 
 
-def _of_span(scope: SortKeyScope, sk: Template) -> _Sort:
+def _span_sort_condition(scope: SortKeyScope, sk: Template) -> _Sort:
     heading = sk.heading(scope.depth)
 
-    def spanning(values: Values, bounds: Bounds, pk: KeyValue) -> KeyCondition | None:
+    def span(values: Values, bounds: Bounds, pk: KeyValue) -> KeyCondition | None:
         head = heading(values)
         low, high = head + scope.low, head + scope.high
         return span_condition(pk, low, after_prefix(high, sk) if scope.high_open else high, head, sk)
 
-    return spanning
+    return span
 
 
-def _of_attributes(scope: SortKeyScope, sk: Natural) -> _Sort:
+def _natural_sort_condition(scope: SortKeyScope, sk: Natural) -> _Sort:
     head = sk.heading(scope.depth)
     if scope.kind == "range":
         return lambda values, bounds, pk: natural_range(sk, scope.depth, head(values), bounds, pk)
@@ -205,36 +207,38 @@ def _of_attributes(scope: SortKeyScope, sk: Natural) -> _Sort:
     return exact
 
 
-def _fanned(found: Plan, known: Callable[[Values], Values] | None, sort: _Sort) -> Conditions:
+def _compile_fans(plan: Plan, translate: Callable[[Values], Values] | None, condition_for: _Sort) -> Conditions:
     """One condition for each shard of each time bucket."""
-    facet, within = found.facets[0], found.within
+    facet, within = plan.facets[0], plan.within
     assert isinstance(facet.pk, Template)  # only templates have derived fields
-    split = {fan.field for fan in found.fans}
-    parts = [_label(part) if isinstance(part, KeyField) and part in split else part for part in facet.pk.parts]
-    text = facet.pk.text
-    partition = key_writer(Template(text, tuple(parts), facet.pk.separator), "partition key", MOST_PK_BYTES)
+    split_fields = {fan.field for fan in plan.fans}
+    parts = tuple(
+        _label_field(part) if isinstance(part, KeyField) and part in split_fields else part for part in facet.pk.parts
+    )
+    labelled_key = Template(facet.pk.text, parts, facet.pk.separator)
+    partition = key_writer(labelled_key, "partition key", MOST_PK_BYTES)
 
-    def fanned(values: Values, now: datetime | None) -> tuple[KeyCondition, ...]:
+    def for_each_fan(values: Values, now: datetime | None) -> tuple[KeyCondition, ...]:
         bounds = Bounds.of(within.op, values[within.attribute]) if within else _UNBOUNDED
-        values = known(values) if known else values
-        keys = [partition({**values, **labels}) for labels in _labels(found, bounds, now)]
-        first = sort(values, bounds, keys[0]) if keys else None
-        if first is None:
+        values = translate(values) if translate else values
+        keys = [partition({**values, **labels}) for labels in _fan_labels(plan, bounds, now)]
+        first_condition = condition_for(values, bounds, keys[0]) if keys else None
+        if first_condition is None:
             return ()
-        op, low, high, head = first.op, first.low, first.high, first.head
+        op, low, high, head = first_condition.op, first_condition.low, first_condition.high, first_condition.head
         return tuple([KeyCondition(key, op, low, high, head) for key in keys])
 
-    return fanned
+    return for_each_fan
 
 
-def _label(field: KeyField) -> KeyField:
+def _label_field(field: KeyField) -> KeyField:
     """A field whose text is given directly, under the field's name."""
     return KeyField(field.name, "", Encoding("label", str, str, field.shape))
 
 
-def _labels(found: Plan, bounds: Bounds, now: datetime | None) -> list[dict[str, str]]:
+def _fan_labels(plan: Plan, bounds: Bounds, now: datetime | None) -> list[dict[str, str]]:
     """For each Query, the texts of the fields that split the partition."""
-    fans = sorted(found.fans, key=lambda fan: not fan.bucket)
+    fans = sorted(plan.fans, key=lambda fan: not fan.bucket)
     labels: list[list[str]] = []
     for fan in fans:
         if fan.shards:
@@ -242,12 +246,14 @@ def _labels(found: Plan, bounds: Bounds, now: datetime | None) -> list[dict[str,
             continue
         end = bounds.high if bounds.high is not None else now
         if bounds.low is None or end is None:
-            what = fan.field.attribute
-            raise KeyValueError(f"{what} cuts the partition by {fan.bucket}: a range over it needs a start and an end")
-        spans = list(buckets(fan.bucket, bounds.low, end))
-        if not spans and bounds.high is None:
-            what = fan.field.attribute
-            raise KeyValueError(f"the range over {what} starts after {end}, the default end: give an end")
-        labels.append(spans[::-1] if found.reverse else spans)
+            raise KeyValueError(
+                f"{fan.field.attribute} cuts the partition by {fan.bucket}: a range over it needs a start and an end"
+            )
+        bucket_labels = list(buckets(fan.bucket, bounds.low, end))
+        if not bucket_labels and bounds.high is None:
+            raise KeyValueError(
+                f"the range over {fan.field.attribute} starts after {end}, the default end: give an end"
+            )
+        labels.append(bucket_labels[::-1] if plan.reverse else bucket_labels)
     names = [fan.field.name for fan in fans]
     return [dict(zip(names, choice, strict=True)) for choice in product(*labels)]

@@ -7,11 +7,11 @@ sort key, the range comes next, the keys have the requested order, and no other 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
+from itertools import combinations, product
 
 import msgspec
 
-from prejoin.keys.facet import TABLE, Facet
+from prejoin.keys.facet import TABLE, Facet, When
 from prejoin.keys.template.parts import KeyField
 from prejoin.keys.template.template import alike, disjoint
 
@@ -43,8 +43,8 @@ class Refusal(msgspec.Struct, frozen=True):
         return remedy(self.lookup)
 
     def __str__(self) -> str:
-        found = "\n".join(f"  {reason}" for reason in self.reasons) or "  no keys at all"
-        return f"no key serves {self.lookup}: {self.remedy}.\n{found}"
+        reasons_text = "\n".join(f"  {reason}" for reason in self.reasons) or "  no keys at all"
+        return f"no key serves {self.lookup}: {self.remedy}.\n{reasons_text}"
 
 
 def remedy(lookup: Lookup, owner: str = "") -> str:
@@ -55,13 +55,14 @@ def remedy(lookup: Lookup, owner: str = "") -> str:
     >>> remedy(Lookup.of("Order", equal=["user_id"], within=("total", ">="), order=["-placed_at"]))
     'no key gives a range of total in the order of placed_at: make the range a filter, or sort by total first'
     """
-    order = [item.attribute for item in lookup.order if item.attribute not in lookup.given]
-    ranged = [lookup.within.attribute] if lookup.within else []
-    if ranged and order and ranged != order[:1]:
-        other = f"make the range a filter, or sort by {ranged[0]} first"
-        return f"no key gives a range of {ranged[0]} in the order of {order[0]}: {other}"
+    order_names = [item.attribute for item in lookup.order if item.attribute not in lookup.given]
+    range_names = [lookup.within.attribute] if lookup.within else []
+    if range_names and order_names and range_names != order_names[:1]:
+        advice = f"make the range a filter, or sort by {range_names[0]} first"
+        return f"no key gives a range of {range_names[0]} in the order of {order_names[0]}: {advice}"
     pk = ", ".join(sorted(lookup.given)) or "a constant"
-    sk = f" and the sort key starting with {', '.join(dict.fromkeys(ranged + order))}" if ranged + order else ""
+    sort_names = ", ".join(dict.fromkeys(range_names + order_names))
+    sk = f" and the sort key starting with {sort_names}" if sort_names else ""
     return f"a key{owner} with the partition made of {pk}{sk} would serve it"
 
 
@@ -92,38 +93,86 @@ def plan(facets: Sequence[Facet], lookup: Lookup) -> Plan | Refusal:
     no key serves Order by status, consistent: a key with the partition made of status would serve it.
       Order in table: USER#{user_id} / ORDER#{order_id}: its partition needs user_id
       Order in gsi1: STATUS#{status} / {order_id}: an index is never read consistently
+
+    A key that needs an optional attribute does not serve the lookup, because it may be left out.
+
+    >>> isinstance(plan(facets, Lookup.of("Order", equal=["status"], optional=["status"])), Refusal)
+    True
     """
+    if lookup.optional:
+        return _plan_with_optional(facets, lookup)
+    return _plan(facets, lookup)
+
+
+def _plan_with_optional(facets: Sequence[Facet], lookup: Lookup) -> Plan | Refusal:
+    """The plan for whichever of the optional attributes are given: these are more of the same key, or filters."""
+    all_given = _plan(facets, lookup)
+    if isinstance(all_given, Refusal):
+        return all_given
+    none_given = _plan(facets, _with_optional_names(lookup, ()))
+    if all_given.filtered >= lookup.optional:
+        # A value that is only a filter does not tell the shard that is made of it.
+        if isinstance(none_given, Refusal) or none_given.shards == all_given.shards:
+            return all_given
+        return msgspec.structs.replace(none_given, lookup=lookup, filtered=none_given.filtered | lookup.optional)
+    if isinstance(none_given, Refusal):
+        return none_given
+    in_key = sorted(lookup.optional - all_given.filtered)
+    name_choices = (names for size in range(len(lookup.optional) + 1) for names in combinations(in_key, size))
+    if all(_have_same_key(none_given, _plan(facets, _with_optional_names(lookup, names))) for names in name_choices):
+        return all_given
+    return msgspec.structs.replace(none_given, lookup=lookup, filtered=none_given.filtered | lookup.optional)
+
+
+def _with_optional_names(lookup: Lookup, names: Sequence[str]) -> Lookup:
+    """The lookup with some of the optional attributes."""
+    return msgspec.structs.replace(
+        lookup,
+        equal=(lookup.equal - lookup.optional).union(names),
+        filtered=(lookup.filtered - lookup.optional).union(names),
+        optional=frozenset(),
+    )
+
+
+def _have_same_key(first: Plan, other: Plan | Refusal) -> bool:
+    if isinstance(other, Refusal) or other.filtered - first.filtered:
+        return False
+    return (first.operation, first.slot, first.facets) == (other.operation, other.slot, other.facets)
+
+
+def _plan(facets: Sequence[Facet], lookup: Lookup) -> Plan | Refusal:
+    """The best plan if all attributes of the lookup are given."""
     reasons: list[Reason] = []
     matches: dict[tuple[str, str], list[FacetMatch]] = {}
     bases = {(facet.entity, facet.copy): facet.readable for facet in facets if facet.slot == TABLE}
     for facet in facets:
         if facet.entity in lookup.entities:
             # Every index contains the table's key of its items and copies.
-            everywhere = bases.get((facet.entity, facet.copy), frozenset()) if facet.slot != TABLE else frozenset()
+            in_table_key = bases.get((facet.entity, facet.copy), frozenset()) if facet.slot != TABLE else frozenset()
             try:
                 if facet.write_only:
                     raise Mismatch("it is only written, not read")
-                matches.setdefault((facet.slot, facet.entity), []).append(match_facet(facet, lookup, everywhere))
+                matches.setdefault((facet.slot, facet.entity), []).append(match_facet(facet, lookup, in_table_key))
             except Mismatch as mismatch:
                 reasons.append(Reason((facet,), str(mismatch)))
     slots = list(dict.fromkeys([TABLE, *(facet.slot for facet in facets)]))
     plans: list[Plan] = []
     for slot in slots:
-        for group in product(*(matches.get((slot, entity), ()) for entity in lookup.entities)):
+        for matches_of_slot in product(*(matches.get((slot, entity), ()) for entity in lookup.entities)):
             try:
-                plans.append(_join(facets, lookup, slot, group))
+                plans.append(_join(facets, lookup, slot, matches_of_slot))
             except Mismatch as mismatch:
-                reasons.append(Reason(tuple(one.facet for one in group), str(mismatch)))
+                reasons.append(Reason(tuple(match.facet for match in matches_of_slot), str(mismatch)))
     if not plans:
         return Refusal(lookup, tuple(reasons))
     return min(plans, key=_price)  # of equals the first: the table before indexes, indexes in order
 
 
-def _price(found: Plan) -> tuple[int, int, int, bool, bool]:
-    filtered = len(found.filtered) + len(found.tested) + (found.lookup.within is not None and found.within is None)
+def _price(plan: Plan) -> tuple[int, int, int, bool, bool]:
+    filter_count = len(plan.filtered) + len(plan.tested) + (plan.lookup.within is not None and plan.within is None)
     # A facet with all items comes first, so that the plan of a query does not change with the values given.
-    some = any(when.values is not None for facet in found.facets for when in facet.when)
-    return filtered, len(found.fans), found.shards, found.operation != "GetItem", some
+    has_part_of_items = any(when.values is not None for facet in plan.facets for when in facet.when)
+    return filter_count, len(plan.fans), plan.shards, plan.operation != "GetItem", has_part_of_items
 
 
 def _join(facets: Sequence[Facet], lookup: Lookup, slot: str, matches: tuple[FacetMatch, ...]) -> Plan:
@@ -131,30 +180,48 @@ def _join(facets: Sequence[Facet], lookup: Lookup, slot: str, matches: tuple[Fac
         raise Mismatch("no entity is asked for")
     first = matches[0]
     for other in matches[1:]:
-        _same_partition(first, other, lookup)
-    if len({one.reverse for one in matches if any(o.entity in ("", one.facet.entity) for o in lookup.order)}) > 1:
-        raise Mismatch("they are sorted in opposite directions")
-    chosen = tuple(one.facet for one in matches)
-    filtered = frozenset().union(*(one.filtered for one in matches))
-    reverse = any(one.reverse for one in matches)
-    if len(matches) == 1 and first.whole_key and slot == TABLE and not filtered and not lookup.within:
+        _check_same_partition(first, other, lookup)
+    _check_directions(matches, lookup)
+    chosen_facets = tuple([match.facet for match in matches])
+    filter_names = frozenset[str]().union(*[match.filtered for match in matches])
+    reverse = any(match.reverse for match in matches)
+    # In an index several items may have one key, and GetItem has no filter.
+    is_one_item = len(matches) == 1 and first.whole_key and slot == TABLE
+    if is_one_item and not filter_names and not lookup.within:
         scope = SortKeyScope("exact", first.depth)
-        return Plan(lookup, "GetItem", slot, chosen, scope, compared=first.compared, tested=first.tested)
-    others = [f for f in facets if f.slot == slot and f not in chosen and not disjoint(f.pk, first.facet.pk)]
-    scope = scope_of(matches, others, lookup)
-    tested = frozenset().union(*(one.tested for one in matches))
-    return Plan(lookup, "Query", slot, chosen, scope, reverse, first.fans, filtered, tested=tested)
-
-
-def _same_partition(one: FacetMatch, other: FacetMatch, lookup: Lookup) -> None:
-    ours, theirs = one.facet.pk, other.facet.pk
-    same = len(ours.parts) == len(theirs.parts) and all(
-        alike(a, b)
-        and (
-            not (isinstance(a, KeyField) and isinstance(b, KeyField))
-            or lookup.name(one.facet.entity, a.attribute) == lookup.name(other.facet.entity, b.attribute)
-        )
-        for a, b in zip(ours.parts, theirs.parts, strict=True)
+        return Plan(lookup, "GetItem", slot, chosen_facets, scope, compared=first.compared, tested=first.tested)
+    neighbours = _neighbours(facets, slot, chosen_facets)
+    scope = scope_of(matches, neighbours, lookup)
+    tested_conditions = frozenset[When]().union(*[match.tested for match in matches])
+    return Plan(
+        lookup, "Query", slot, chosen_facets, scope, reverse, first.fans, filter_names, tested=tested_conditions
     )
-    if not same:
+
+
+def _neighbours(facets: Sequence[Facet], slot: str, chosen_facets: Sequence[Facet]) -> list[Facet]:
+    """The facets whose keys may be in the same partition, and so between those that are read."""
+    partition = chosen_facets[0].pk
+    facets_in_slot = [facet for facet in facets if facet.slot == slot and facet not in chosen_facets]
+    return [facet for facet in facets_in_slot if not disjoint(facet.pk, partition)]
+
+
+def _check_directions(matches: Sequence[FacetMatch], lookup: Lookup) -> None:
+    """Refuse facets whose keys would have to be read in opposite directions. Facets without an order go either way."""
+    directions = set()
+    for match in matches:
+        if any(order.entity in ("", match.facet.entity) for order in lookup.order):
+            directions.add(match.reverse)
+    if len(directions) > 1:
+        raise Mismatch("they are sorted in opposite directions")
+
+
+def _check_same_partition(first: FacetMatch, other: FacetMatch, lookup: Lookup) -> None:
+    first_parts, other_parts = first.facet.pk.parts, other.facet.pk.parts
+    is_same = len(first_parts) == len(other_parts)
+    for first_part, other_part in zip(first_parts, other_parts, strict=False):
+        if isinstance(first_part, KeyField) and isinstance(other_part, KeyField):
+            first_name = lookup.name(first.facet.entity, first_part.attribute)
+            is_same = is_same and first_name == lookup.name(other.facet.entity, other_part.attribute)
+        is_same = is_same and alike(first_part, other_part)
+    if not is_same:
         raise Mismatch("they are not in one partition")

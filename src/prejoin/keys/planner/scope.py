@@ -14,7 +14,7 @@ from prejoin.keys.template.shape import ANYTHING, meet
 from prejoin.keys.template.template import Template, alike
 
 from .key_condition import after_prefix
-from .lookup import Lookup
+from .lookup import Lookup, Within
 from .match import FacetMatch, Mismatch
 
 
@@ -44,125 +44,135 @@ class _Edge(msgspec.Struct, frozen=True):
         return self.text if self.exact or isinstance(sk, Natural) else after_prefix(self.text, sk)
 
 
-def scope_of(matches: Sequence[FacetMatch], others: Sequence[Facet], lookup: Lookup) -> SortKeyScope:
+def scope_of(matches: Sequence[FacetMatch], other_facets: Sequence[Facet], lookup: Lookup) -> SortKeyScope:
     """The smallest scope of whole prefixes that contains these facets and none of the others. Raises Mismatch if there
     is none.
     """
-    sks = [one.facet.sk for one in matches]
-    if any(sk is None for sk in sks):
-        if len(matches) > 1 or others:
+    sort_keys = [match.facet.sk for match in matches]
+    if any(sk is None for sk in sort_keys):
+        if len(matches) > 1 or other_facets:
             raise Mismatch("without a sort key a partition is a single item")
         return SortKeyScope("whole")
-    templates = [sk for sk in sks if sk]
-    first = templates[0].parts
-    common = _common(matches, templates, lookup)
-    _same_order(matches, templates, lookup)
+    templates = [sk for sk in sort_keys if sk]
+    first_parts = templates[0].parts
+    common_count = _common_part_count(matches, templates, lookup)
+    _check_order(matches, templates, lookup)
     if lookup.within and not matches[0].filtered_range:
-        if any(one.depth != matches[0].depth for one in matches) or common < matches[0].depth + 1:
-            raise Mismatch(f"their sort keys do not reach {lookup.within.attribute} by the same parts")
-        depth = matches[0].depth
-        _nothing_between(first[:depth], others)
+        depth = _range_depth(matches, common_count, lookup.within)
+        _check_nothing_between(first_parts[:depth], other_facets)
         return SortKeyScope("range", depth)
-    if any(_chooses(one, sk.parts[common : one.depth]) for one, sk in zip(matches, templates, strict=True)):
-        raise Mismatch("with the given attributes, their keys are not adjacent")
-    if all(common == len(sk.parts) for sk in templates):
-        _nothing_between(first, others, exact=True)
-        return SortKeyScope("exact", common)
+    _check_adjacent(matches, templates, common_count)
+    if all(common_count == len(sk.parts) for sk in templates):
+        _check_nothing_between(first_parts, other_facets, exact=True)
+        return SortKeyScope("exact", common_count)
     if len(matches) == 1:
         # one entity: its own prefix is the scope
-        _nothing_between(first[:common], others)
-        return SortKeyScope("prefix", common) if common else SortKeyScope("whole")
-    return _span(templates, common, others)
+        _check_nothing_between(first_parts[:common_count], other_facets)
+        return SortKeyScope("prefix", common_count) if common_count else SortKeyScope("whole")
+    return _span(templates, common_count, other_facets)
 
 
-def _common(matches: Sequence[FacetMatch], templates: Sequence[KeyForm], lookup: Lookup) -> int:
+def _range_depth(matches: Sequence[FacetMatch], common_count: int, within: Within) -> int:
+    """The number of parts before the range. All sort keys must share these, and the field of the range."""
+    depth = matches[0].depth
+    if any(match.depth != depth for match in matches) or common_count < depth + 1:
+        raise Mismatch(f"their sort keys do not reach {within.attribute} by the same parts")
+    return depth
+
+
+def _common_part_count(matches: Sequence[FacetMatch], templates: Sequence[KeyForm], lookup: Lookup) -> int:
     """The number of first parts that all sort keys share: the known ones, and with a range one more field."""
-    most = min(one.depth for one in matches)
+    limit = min(match.depth for match in matches)
     if lookup.within and not matches[0].filtered_range:
-        most += 1
-    return _shared(matches, templates, lookup, most)
+        limit += 1
+    return _shared_part_count(matches, templates, lookup, limit)
 
 
-def _shared(matches: Sequence[FacetMatch], templates: Sequence[KeyForm], lookup: Lookup, most: int) -> int:
+def _shared_part_count(matches: Sequence[FacetMatch], templates: Sequence[KeyForm], lookup: Lookup, limit: int) -> int:
     count = 0
-    while count < most and all(count < len(sk.parts) for sk in templates):
-        here = [sk.parts[count] for sk in templates]
+    while count < limit and all(count < len(sk.parts) for sk in templates):
+        parts_there = [sk.parts[count] for sk in templates]
         names = {
-            lookup.name(one.facet.entity, part.attribute) if isinstance(part, KeyField) else ""
-            for one, part in zip(matches, here, strict=True)
+            lookup.name(match.facet.entity, part.attribute) if isinstance(part, KeyField) else ""
+            for match, part in zip(matches, parts_there, strict=True)
         }
-        if len(names) > 1 or not all(alike(here[0], part) for part in here):
+        if len(names) > 1 or not all(alike(parts_there[0], part) for part in parts_there):
             break
         count += 1
     return count
 
 
-def _same_order(matches: Sequence[FacetMatch], templates: Sequence[KeyForm], lookup: Lookup) -> None:
+def _check_order(matches: Sequence[FacetMatch], templates: Sequence[KeyForm], lookup: Lookup) -> None:
     """Sorting several entities as one sequence requires equal key parts as far as the order reaches."""
     if len(matches) > 1 and any(not order.entity for order in lookup.order):
-        reach = max(one.reach for one in matches)
-        if _shared(matches, templates, lookup, reach) < reach:
+        reach = max(match.reach for match in matches)
+        if _shared_part_count(matches, templates, lookup, reach) < reach:
             raise Mismatch("their sort keys differ before the end of the sort, so they are not in one order")
 
 
-def _chooses(one: FacetMatch, parts: Sequence[Part]) -> bool:
+def _check_adjacent(matches: Sequence[FacetMatch], templates: Sequence[KeyForm], common_count: int) -> None:
+    """Refuse keys of which only some items after the common parts are wanted: a condition has one range."""
+    for match, sk in zip(matches, templates, strict=True):
+        if _selects_items(match, sk.parts[common_count : match.depth]):
+            raise Mismatch("with the given attributes, their keys are not adjacent")
+
+
+def _selects_items(match: FacetMatch, parts: Sequence[Part]) -> bool:
     """Whether known values in these parts select among the items of a partition.
 
     Attributes that are also in the partition key select nothing more: `CUSTOMER#{name} / CUSTOMER#{name}`.
     """
-    partition = {field.attribute for field in one.facet.pk.fields if not field.encoding.derived}
+    partition = {field.attribute for field in match.facet.pk.fields if not field.encoding.derived}
     return any(isinstance(part, KeyField) and part.attribute not in partition for part in parts)
 
 
-def _fields(parts: Sequence[Part]) -> int:
-    return sum(isinstance(part, KeyField) for part in parts)
-
-
-def _span(templates: Sequence[KeyForm], common: int, others: Sequence[Facet]) -> SortKeyScope:
+def _span(templates: Sequence[KeyForm], common_count: int, other_facets: Sequence[Facet]) -> SortKeyScope:
     sk = templates[0]
-    head = sk.parts[:common]
-    edges = [_edge(template, common) for template in templates]
+    common_parts = sk.parts[:common_count]
+    edges = [_edge(template, common_count) for template in templates]
     # Natural keys have one condition per attribute, so a prefix may end after any of them.
-    ends_in_text = not head or isinstance(head[-1], KeyText) or isinstance(sk, Natural)
+    ends_in_text = not common_parts or isinstance(common_parts[-1], KeyText) or isinstance(sk, Natural)
     open_edge = any(not edge.text and not edge.exact for edge in edges)
     # If nothing else is in it, the larger scope reads the same items by a simpler condition.
-    if ends_in_text and (open_edge or not _between(head, others)):
-        _nothing_between(head, others)
-        return SortKeyScope("prefix", common) if common else SortKeyScope("whole")
+    if ends_in_text and (open_edge or not _facet_between(common_parts, other_facets)):
+        _check_nothing_between(common_parts, other_facets)
+        return SortKeyScope("prefix", common_count) if common_count else SortKeyScope("whole")
     low = min(edge.text for edge in edges)
-    top = max(edges, key=lambda edge: edge.top(sk))
-    for other in others:
-        if _reaches(other, head, low, top.top(sk)):
+    top_edge = max(edges, key=lambda edge: edge.top(sk))
+    for other in other_facets:
+        if _reaches(other, common_parts, low, top_edge.top(sk)):
             raise Mismatch(f"keys of {other.entity} lie between them")
-    return SortKeyScope("span", common, low, top.text, not top.exact)
+    return SortKeyScope("span", common_count, low, top_edge.text, not top_edge.exact)
 
 
-def _edge(template: KeyForm, common: int) -> _Edge:
-    rest = template.parts[common:]
-    text = rest[0].text if rest and isinstance(rest[0], KeyText) else ""
-    return _Edge(text, exact=not _fields(rest))
+def _edge(template: KeyForm, common_count: int) -> _Edge:
+    parts = template.parts[common_count:]
+    text = parts[0].text if parts and isinstance(parts[0], KeyText) else ""
+    return _Edge(text, exact=not any(isinstance(part, KeyField) for part in parts))
 
 
-def _reaches(other: Facet, head: Sequence[Part], low: str, high: str) -> bool:
-    """Whether keys of another facet can lie between two texts that follow `head`."""
-    if other.sk is None or not meet(other.sk.shape, shape(tuple(head)) + ANYTHING):
+def _reaches(other: Facet, common_parts: Sequence[Part], low: str, high: str) -> bool:
+    """Whether keys of another facet can lie between two texts that follow `common_parts`."""
+    if other.sk is None or not meet(other.sk.shape, shape(tuple(common_parts)) + ANYTHING):
         return False
     parts = other.sk.parts
-    if len(parts) < len(head) or not all(alike(a, b) for a, b in zip(parts, head, strict=False)):
+    if len(parts) < len(common_parts):
         return True
-    edge = _edge(other.sk, len(head))
+    if not all(alike(part, common_part) for part, common_part in zip(parts, common_parts, strict=False)):
+        return True
+    edge = _edge(other.sk, len(common_parts))
     return edge.text <= high and low <= (edge.top(other.sk) if edge.text or edge.exact else high)
 
 
-def _between(head: Sequence[Part], others: Sequence[Facet], exact: bool = False) -> Facet | None:
-    wanted = shape(tuple(head)) + (() if exact else ANYTHING)
-    for other in others:
-        if other.sk is None or meet(other.sk.shape, wanted):
+def _facet_between(common_parts: Sequence[Part], other_facets: Sequence[Facet], exact: bool = False) -> Facet | None:
+    wanted_shape = shape(tuple(common_parts)) + (() if exact else ANYTHING)
+    for other in other_facets:
+        if other.sk is None or meet(other.sk.shape, wanted_shape):
             return other
     return None
 
 
-def _nothing_between(head: Sequence[Part], others: Sequence[Facet], exact: bool = False) -> None:
-    if other := _between(head, others, exact):
-        what = f"copies of {other.entity}" if other.copy else f"keys of {other.entity}"
-        raise Mismatch(f"it would also read {what} ({other.sk})")
+def _check_nothing_between(common_parts: Sequence[Part], other_facets: Sequence[Facet], exact: bool = False) -> None:
+    if facet_between := _facet_between(common_parts, other_facets, exact):
+        keys_text = f"copies of {facet_between.entity}" if facet_between.copy else f"keys of {facet_between.entity}"
+        raise Mismatch(f"it would also read {keys_text} ({facet_between.sk})")

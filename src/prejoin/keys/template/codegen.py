@@ -36,8 +36,12 @@ class FunctionSource:
         >>> FunctionSource().attempt("values", "values['id']", lambda values: "none", KeyError)({})
         'none'
         """
-        found, caught = self.constant(otherwise), self.constant(errors)
+        fallback_name, errors_name = self.constant(otherwise), self.constant(errors)
         names = dict(self.constants)
-        lines = (f"def made({argument}):", f"  try: return {text}", f"  except {caught}: return {found}({argument})")
+        lines = (
+            f"def made({argument}):",
+            f"  try: return {text}",
+            f"  except {errors_name}: return {fallback_name}({argument})",
+        )
         exec("\n".join(lines), names)  # noqa: S102
         return names["made"]  # type: ignore[no-any-return]

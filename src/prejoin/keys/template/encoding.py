@@ -31,7 +31,7 @@ from prejoin.keys.errors import KeyValueError, TemplateError
 from prejoin.types import Kind, Type
 
 from .codegen import FunctionSource
-from .numbers import complement, decode_number, encode_number, negated
+from .numbers import complement, decode_number, encode_number, negate
 from .separator import Separator
 from .shape import DIGIT, HEX, TOP, Chars, Either, Shape, literal, many, shape_of_picture, width, words
 
@@ -132,7 +132,8 @@ def default(type_: Type, separator: Separator) -> Encoding:
         case Kind.DATETIME:
             return Encoding("datetime", encode_datetime, datetime.fromisoformat, shape_of_picture(DATETIME_PICTURE))
         case Kind.UUID:
-            shape = tuple(Chars((("-", "-"),)) if i in (8, 13, 18, 23) else Chars(HEX) for i in range(36))
+            hyphen = literal("-")
+            shape = (*_hex_digits(8), *(*hyphen, *_hex_digits(4)) * 3, *hyphen, *_hex_digits(12))
             return Encoding("uuid", _encode_uuid, uuid.UUID, shape)
         case Kind.ULID:
             return Encoding("ulid", _encode_ulid, str, (Chars((("0", "9"), ("A", "Z"))),) * 26)
@@ -143,9 +144,13 @@ def default(type_: Type, separator: Separator) -> Encoding:
             raise TemplateError(f"a {type_} cannot be part of a key")
 
 
+def _hex_digits(count: int) -> Shape:
+    return (Chars(HEX),) * count
+
+
 def text(separator: Separator, members: tuple[str, ...] = ()) -> Encoding:
     """Escaped text. For an enum, only its members are accepted."""
-    known = {member: separator.quote(member) for member in members}
+    text_of_member = {member: separator.quote(member) for member in members}
 
     def encode(value: object) -> str:
         if type(value) is not str:
@@ -157,14 +162,14 @@ def text(separator: Separator, members: tuple[str, ...] = ()) -> Encoding:
         return f"({name} if type({name} := {value}) is str and {name}.isalnum() else {encode}({name}))"
 
     def encode_member(value: object) -> str:
-        found = known.get(value if type(value) is str else _text(value))
-        if found is None:
+        text = text_of_member.get(value if type(value) is str else _text(value))
+        if text is None:
             raise type_error(plain(value), f"one of {', '.join(members)}")
-        return found
+        return text
 
     shape: Shape = many((separator.escape, TOP))
     if members:
-        shape = words(known.values())
+        shape = words(text_of_member.values())
     elif not separator.ordered:
         shape = many(("\x00", chr(ord(separator.char) - 1)), (chr(ord(separator.char) + 1), TOP))
     if members:
@@ -191,12 +196,12 @@ def verbatim(type_: Type, stop: str) -> Encoding:
 
     def encode(value: object) -> str:
         value = plain(value)
-        written = _write_verbatim(value, type_)
-        if stop and stop in written:
+        text = _write_verbatim(value, type_)
+        if stop and stop in text:
             raise KeyValueError(
                 f"{value!r} contains {stop!r}, which ends the value in this key: two values would have the same key"
             )
-        return written
+        return text
 
     decoders: dict[Kind, Callable[[str], object]] = {
         Kind.NUMBER: Decimal,
@@ -221,10 +226,10 @@ def _write_verbatim(value: object, type_: Type) -> str:
         return _encode_binary(value)
     if type_.kind is Kind.BOOLEAN:
         return _encode_boolean(value)
-    found = _text(value)
-    if type_.values and found not in type_.values:
-        raise type_error(found, f"one of {', '.join(type_.values)}")
-    return found
+    text = _text(value)
+    if type_.values and text not in type_.values:
+        raise type_error(text, f"one of {', '.join(type_.values)}")
+    return text
 
 
 def unordered_number(type_: Type, separator: Separator) -> Encoding:
@@ -241,15 +246,15 @@ def unordered_number(type_: Type, separator: Separator) -> Encoding:
     def encode(value: object) -> str:
         if type(value) is int:  # most ids: six times as fast
             return str(value)
-        written = f"{Decimal(check(value)):f}"
-        if not Decimal(written).is_finite():
+        text = f"{Decimal(check(value)):f}"
+        if not Decimal(text).is_finite():
             raise type_error(value, "a number")
-        if "." in written:
-            written = written.rstrip("0").rstrip(".")
-        return "0" if written in ("-0", "") else written
+        if "." in text:
+            text = text.rstrip("0").rstrip(".")
+        return "0" if text in ("-0", "") else text
 
-    def decode(written: str) -> object:
-        return Decimal(written) if "." in written else int(written)
+    def decode(text: str) -> object:
+        return Decimal(text) if "." in text else int(text)
 
     return Encoding("plain number", encode, decode, many(("-", "."), ("0", "9")), ordered=False)
 
@@ -272,8 +277,8 @@ def padded_integer(width: int, descending: bool = False) -> Encoding:
         return complement(digits) if descending else digits
 
     def inline(name: str, value: str, encode: str) -> str:
-        written = f"{picture!r} % {name}"
-        return f"({written} if type({name} := {value}) is int and 0 <= {name} < {limit} else {encode}({name}))"
+        format_source = f"{picture!r} % {name}"
+        return f"({format_source} if type({name} := {value}) is int and 0 <= {name} < {limit} else {encode}({name}))"
 
     def decode(digits: str) -> int:
         return int(complement(digits) if descending else digits)
@@ -296,11 +301,11 @@ def descending_encoding(type_: Type, plain_: Encoding) -> Encoding:
         raise TemplateError(f"descending order is for numbers, dates and times, not for a {type_}")
     name = f"{plain_.name} desc"
     if type_.numeric:
-        number: Callable[[object], int | Decimal] = integer if type_.kind is Kind.INTEGER else decimal
+        to_number: Callable[[object], int | Decimal] = integer if type_.kind is Kind.INTEGER else decimal
         return Encoding(
             name,
-            lambda value: encode_number(negated(number(value))),
-            lambda written: negated(decode_number(written)),
+            lambda value: encode_number(negate(to_number(value))),
+            lambda text: negate(decode_number(text)),
             plain_.shape,
             plain_.ordered,
             descending=True,
@@ -308,7 +313,7 @@ def descending_encoding(type_: Type, plain_: Encoding) -> Encoding:
     return Encoding(
         name,
         lambda value: complement(plain_.encode(value)),
-        lambda written: decode(complement(written)),
+        lambda text: decode(complement(text)),
         plain_.shape,
         descending=True,
     )
@@ -327,15 +332,16 @@ def fixed_point(width: int, places: int, descending: bool = False) -> Encoding:
         number = decimal(value)
         # Not abs(number): arithmetic rounds to the context's 28 digits. Nor is an exponent of a million written out.
         fits = number.is_finite() and number >= 0 and (not number or abs(number.adjusted()) < width)
-        whole, _, fraction = f"{number.copy_abs():f}".partition(".") if fits else ("", "", "")
-        before, after = whole.lstrip("0").rjust(width - places - 1, "0"), fraction.rstrip("0").ljust(places, "0")
+        integer_digits, _, fraction = f"{number.copy_abs():f}".partition(".") if fits else ("", "", "")
+        before = integer_digits.lstrip("0").rjust(width - places - 1, "0")
+        after = fraction.rstrip("0").ljust(places, "0")
         if not fits or len(before) + 1 + len(after) != width:
             raise KeyValueError(f"{value} does not fit into {width} characters with {places} after the point")
         digits = f"{before}.{after}"
         return complement(digits) if descending else digits
 
-    def decode(written: str) -> Decimal:
-        return Decimal(complement(written) if descending else written)
+    def decode(text: str) -> Decimal:
+        return Decimal(complement(text) if descending else text)
 
     shape = shape_of_picture("9" * (width - places - 1) + "." + "9" * places)
     return Encoding(f"{width}.{places} digits{' desc' * descending}", encode, decode, shape, descending=descending)
@@ -352,17 +358,17 @@ def datetime_encoding(unit: str) -> Encoding:
     finer = {"seconds": 1_000_000, "millis": 1_000}[unit]
 
     def encode(value: object) -> str:
-        found = moment(value).replace(tzinfo=None)
-        if found.microsecond % finer:
+        point_in_time = moment(value).replace(tzinfo=None)
+        if point_in_time.microsecond % finer:
             raise KeyValueError(
-                f"{found.isoformat()} is finer than {timespec}: two points in time would have the same key"
+                f"{point_in_time.isoformat()} is finer than {timespec}: two points in time would have the same key"
             )
-        return found.isoformat(timespec=timespec) + "Z"
+        return point_in_time.isoformat(timespec=timespec) + "Z"
 
     return Encoding(f"datetime {unit}", encode, datetime.fromisoformat, shape_of_picture(picture))
 
 
-def optional(of: Encoding, separator: Separator) -> Encoding:
+def optional(encoding: Encoding, separator: Separator) -> Encoding:
     """The encoding of an optional attribute. A missing value sorts before all others.
 
     It is written as the empty text, so the empty string gets an escape of its own, which sorts next. In descending
@@ -374,28 +380,28 @@ def optional(of: Encoding, separator: Separator) -> Encoding:
     >>> [name.decode(written) for written in ("", "$-", "a$20b")]
     [None, '', 'a b']
     """
-    encode, decode = of.encode, of.decode
+    encode, decode = encoding.encode, encoding.decode
     if decode is None:
         raise TemplateError("'?' needs a value itself, not a derived one")
-    missing = "~" if of.descending else ""
+    missing = "~" if encoding.descending else ""
     empty = separator.escape + "-"
 
     def encode_optional(value: object) -> str:
         return missing if value is None else encode(value) or empty
 
-    def decode_optional(written: str) -> object:
-        return None if written == missing else decode("" if written == empty else written)
+    def decode_optional(text: str) -> object:
+        return None if text == missing else decode("" if text == empty else text)
 
-    shape: Shape = (Either((literal(missing), literal(empty), of.shape)),)
+    shape: Shape = (Either((literal(missing), literal(empty), encoding.shape)),)
     # An empty text followed by a separator above letters would not sort first.
-    ordered = of.ordered and (of.descending or separator.ordered)
+    is_in_order = encoding.ordered and (encoding.descending or separator.ordered)
     return msgspec.structs.replace(
-        of,
-        name=f"{of.name} or none",
+        encoding,
+        name=f"{encoding.name} or none",
         encode=encode_optional,
         decode=decode_optional,
         shape=shape,
-        ordered=ordered,
+        ordered=is_in_order,
         missing=missing,
     )
 
@@ -476,10 +482,10 @@ def _encode_uuid(value: object) -> str:
 
 
 def _encode_ulid(value: object) -> str:
-    written = value if isinstance(value, str) else str(value)
-    if len(written) != 26 or not _ULID_CHARS.issuperset(written):
+    text = value if isinstance(value, str) else str(value)
+    if len(text) != 26 or not _ULID_CHARS.issuperset(text):
         raise type_error(value, "a ULID (26 characters, upper case)")
-    return written
+    return text
 
 
 def _encode_binary(value: object) -> str:

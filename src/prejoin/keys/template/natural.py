@@ -23,7 +23,7 @@ Tag = Literal["S", "N", "B"]
 """The types of a key attribute."""
 
 _STEP = Context(prec=limits.NUMBER_DIGITS)
-_LEAST = Decimal((0, (1,), limits.NUMBER_EXPONENT_MINIMUM))
+_SMALLEST_NUMBER = Decimal((0, (1,), limits.NUMBER_EXPONENT_MINIMUM))
 
 
 def tag_of(type_: Type) -> Tag | None:
@@ -95,10 +95,14 @@ class Natural(msgspec.Struct, frozen=True, dict=True):
 
     def parse(self, key: object) -> dict[str, object] | None:
         """The values of the attributes, from the stored key. None if they would be stored differently."""
-        parts = key if isinstance(key, tuple) else (key,)
+        parts: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)
         try:
-            found = {part.attribute: part.encoding.decode(one) for part, one in zip(self.parts, parts, strict=True)}  # type: ignore[misc]
-            return found if self.build(found) == key else None
+            values = {}
+            for part, value in zip(self.parts, parts, strict=True):
+                decode = part.encoding.decode
+                assert decode is not None  # an attribute as it is, and not derived from one
+                values[part.attribute] = decode(value)
+            return values if self.build(values) == key else None
         except (ValueError, TypeError, ArithmeticError):
             return None
 
@@ -107,7 +111,7 @@ class Natural(msgspec.Struct, frozen=True, dict=True):
         parts = self.parts[:count]
 
         def write(values: Mapping[str, object]) -> tuple[Scalar, ...]:
-            return tuple([_written(part, values.get(part.attribute)) for part in parts])
+            return tuple([_write_field(part, values.get(part.attribute)) for part in parts])
 
         return write
 
@@ -124,13 +128,13 @@ def _natural(type_: Type, tag: Tag) -> Encoding:
         encode = _text
     else:
         encode = default(type_, Separator()).encode
-    as_text = tag == "S" and type_.kind not in (Kind.STRING, Kind.ENUM)
-    decode = default(type_, Separator()).decode if as_text else _same
-    reach = words(type_.values) if type_.values else ANYTHING
-    return Encoding(f"natural {tag}", encode, decode, reach, prefixes=tag != "N")
+    is_written_as_text = tag == "S" and type_.kind not in (Kind.STRING, Kind.ENUM)
+    decode = default(type_, Separator()).decode if is_written_as_text else _identity
+    value_shape = words(type_.values) if type_.values else ANYTHING
+    return Encoding(f"natural {tag}", encode, decode, value_shape, prefixes=tag != "N")
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
@@ -147,16 +151,16 @@ def _binary(value: object) -> bytes:
     return bytes(value)
 
 
-def _written(part: KeyField, value: object) -> Scalar:
+def _write_field(part: KeyField, value: object) -> Scalar:
     if value is None:
         raise KeyValueError(f"{part.attribute} has no value, and a key needs one")
     try:
-        found: Scalar = part.encoding.encode(value)
+        key_value: Scalar = part.encoding.encode(value)
     except KeyValueError as error:
         raise KeyValueError(f"{part.attribute}: {error}") from None
-    if found == "" or found == b"":
+    if key_value == "" or key_value == b"":
         raise KeyValueError(f"{part.attribute} is empty, and DynamoDB does not accept empty keys")
-    return found
+    return key_value
 
 
 def natural_range(
@@ -169,7 +173,7 @@ def natural_range(
     """
     part = natural.parts[count]
 
-    def end(value: object) -> Any:
+    def encode_bound(value: object) -> Any:
         # An empty bound is not a key but has a meaning: from there on is everything, up to there is nothing.
         try:
             return part.encoding.encode(value)
@@ -179,8 +183,8 @@ def natural_range(
     def condition(op: Op = "", low: Scalar = "", high: Scalar = "") -> KeyCondition:
         return KeyCondition(pk, op, low, high, head)
 
-    low = None if bounds.low is None else end(bounds.low)
-    high = None if bounds.high is None else end(bounds.high)
+    low = None if bounds.low is None else encode_bound(bounds.low)
+    high = None if bounds.high is None else encode_bound(bounds.high)
     if high in ("", b""):
         return None
     if low in ("", b""):
@@ -188,14 +192,23 @@ def natural_range(
     if bounds.beginning:
         return condition() if low is None else condition("begins_with", low)
     if low is not None and high is not None:
-        low = _above(low) if bounds.low_open else low
-        high = _below(high) if bounds.high_open else high
-        return condition("between", low, high) if high is not None and low <= high else None
+        ends = _closed_ends(low, high, bounds)
+        return None if ends is None else condition("between", *ends)
     if low is not None:
         return condition(">" if bounds.low_open else ">=", low)
     if high is not None:
         return condition("<" if bounds.high_open else "<=", high)
     return condition()
+
+
+def _closed_ends(low: Any, high: Any, bounds: Bounds) -> tuple[Any, Any] | None:
+    """Both ends as BETWEEN takes them, included. None if no value lies between."""
+    if bounds.low_open:
+        low = _above(low)
+    if bounds.high_open:
+        high = _below(high)
+    # DynamoDB refuses a BETWEEN whose ends are in the wrong order.
+    return (low, high) if high is not None and low <= high else None
 
 
 def _above(value: Any) -> Any:
@@ -210,7 +223,7 @@ def _above(value: Any) -> Any:
         return value + "\x00"
     if isinstance(value, bytes):
         return value + b"\x00"
-    return _stored(_STEP.next_plus(Decimal(value)), above=True)
+    return _nearest_stored(_STEP.next_plus(Decimal(value)), above=True)
 
 
 def _below(value: Any) -> Any:
@@ -218,19 +231,19 @@ def _below(value: Any) -> Any:
     if isinstance(value, int):
         return value - 1
     if isinstance(value, str):
-        return just_below("", value, fixed=False) or None
+        return just_below("", value, is_fixed=False) or None
     if isinstance(value, bytes):
         if value[-1] == 0:
             return value[:-1] or None
         start = value[:-1] + bytes([value[-1] - 1])
         return start + b"\xff" * (MOST_SK_BYTES - len(start))
-    return _stored(_STEP.next_minus(Decimal(value)), above=False)
+    return _nearest_stored(_STEP.next_minus(Decimal(value)), above=False)
 
 
-def _stored(number: Decimal, above: bool) -> Decimal:
+def _nearest_stored(number: Decimal, above: bool) -> Decimal:
     """The nearest number that DynamoDB can store: around zero there is a gap."""
-    if abs(number) >= _LEAST:
+    if abs(number) >= _SMALLEST_NUMBER:
         return number
     if above:
-        return _LEAST if number > 0 else Decimal(0)
-    return -_LEAST if number < 0 else Decimal(0)
+        return _SMALLEST_NUMBER if number > 0 else Decimal(0)
+    return -_SMALLEST_NUMBER if number < 0 else Decimal(0)

@@ -46,15 +46,15 @@ def encode_number(value: int | Decimal) -> str:
     if abs(number.adjusted()) > 2 * MAX_DIGITS and number:
         raise _too_long(value)
     # Not abs(number): arithmetic rounds to the context's 28 digits.
-    whole, _, fraction = f"{number.copy_abs():f}".partition(".")
-    whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
-    if len(whole) > MAX_DIGITS or len(fraction) > MAX_DIGITS:
+    integer_digits, _, fraction = f"{number.copy_abs():f}".partition(".")
+    integer_digits, fraction = integer_digits.lstrip("0") or "0", fraction.rstrip("0")
+    if len(integer_digits) > MAX_DIGITS or len(fraction) > MAX_DIGITS:
         raise _too_long(value)
-    digits = f"{whole}.{fraction}" if fraction else whole
+    digits = f"{integer_digits}.{fraction}" if fraction else integer_digits
     if number >= 0:
-        return _LENGTHS[len(whole) - 1] + digits
+        return _LENGTHS[len(integer_digits) - 1] + digits
     # "~" sorts above digits and point: of two negative numbers the one with more decimals is the smaller.
-    return f"-{_LENGTHS[MAX_DIGITS - len(whole)]}{complement(digits)}~"
+    return f"-{_LENGTHS[MAX_DIGITS - len(integer_digits)]}{complement(digits)}~"
 
 
 def decode_number(text: str) -> int | Decimal:
@@ -71,6 +71,6 @@ def _too_long(value: int | Decimal) -> KeyValueError:
     return KeyValueError(f"{value} has more than {MAX_DIGITS} digits before or after the point")
 
 
-def negated(value: int | Decimal) -> int | Decimal:
+def negate(value: int | Decimal) -> int | Decimal:
     """The negated number, exactly."""
     return -value if isinstance(value, int) else value.copy_negate()

@@ -59,12 +59,12 @@ class Separator(msgspec.Struct, frozen=True, dict=True):
         return chr(ord(self.char) + 1) if self.ordered else "$"
 
     @cached_property
-    def _special(self) -> re.Pattern[str]:
+    def _special_pattern(self) -> re.Pattern[str]:
         low = f"\\x00-{re.escape(self.escape)}" if self.ordered else re.escape(self.char + self.escape)
         return re.compile(f"[{low}]")
 
     @cached_property
-    def _escaped(self) -> re.Pattern[str]:
+    def _escape_pattern(self) -> re.Pattern[str]:
         return re.compile(re.escape(self.escape) + "([0-9A-F]{2})")
 
     def quote(self, text: str) -> str:
@@ -73,9 +73,9 @@ class Separator(msgspec.Struct, frozen=True, dict=True):
                 text.encode()
             except UnicodeEncodeError:
                 raise KeyValueError(f"{text!r} is not valid Unicode text and cannot be part of a key") from None
-        if not self._special.search(text):
+        if not self._special_pattern.search(text):
             return text
-        return self._special.sub(lambda found: f"{self.escape}{ord(found[0]):02X}", text)
+        return self._special_pattern.sub(lambda match: f"{self.escape}{ord(match[0]):02X}", text)
 
     def unquote(self, text: str) -> str:
-        return self._escaped.sub(lambda found: chr(int(found[1], 16)), text)
+        return self._escape_pattern.sub(lambda match: chr(int(match[1], 16)), text)

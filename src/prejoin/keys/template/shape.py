@@ -70,13 +70,13 @@ def width(shape: Shape) -> int | None:
     total = 0
     for piece in shape:
         if isinstance(piece, Either):
-            widths = {width(one) for one in piece.shapes}
-            found = widths.pop() if len(widths) == 1 else None
+            widths = {width(alternative) for alternative in piece.shapes}
+            piece_width = widths.pop() if len(widths) == 1 else None
         else:
-            found = None if piece.many else 1
-        if found is None:
+            piece_width = None if piece.many else 1
+        if piece_width is None:
             return None
-        total += found
+        total += piece_width
     return total
 
 
@@ -92,8 +92,8 @@ def expression(shape: Shape) -> str:
 def _expression(piece: Chars | Either) -> str:
     if isinstance(piece, Either):
         # The longest first: the text of a missing value may be the beginning of another.
-        found = sorted(map(expression, piece.shapes), key=len, reverse=True)
-        return f"(?:{'|'.join(found)})"
+        alternatives = sorted(map(expression, piece.shapes), key=len, reverse=True)
+        return f"(?:{'|'.join(alternatives)})"
     if not piece.many and len(piece.ranges) == 1 and piece.ranges[0][0] == piece.ranges[0][1]:
         return re.escape(piece.ranges[0][0])
     ranges = "".join(f"{re.escape(low)}-{re.escape(high)}" for low, high in piece.ranges)
@@ -101,7 +101,7 @@ def _expression(piece: Chars | Either) -> str:
 
 
 @lru_cache(maxsize=4096)
-def meet(one: Shape, other: Shape) -> bool:
+def meet(first: Shape, other: Shape) -> bool:
     """Whether some text has both shapes.
 
     >>> meet(literal("ORDER#") + ANYTHING, literal("ORDER#42"))
@@ -111,26 +111,38 @@ def meet(one: Shape, other: Shape) -> bool:
     >>> meet(words(["OPEN", "PAID"]), literal("ALL")), meet(words(["OPEN", "ALL"]), literal("ALL"))
     (False, True)
     """
-    # Most keys already differ in their first text.
-    for ours_first, theirs_first in zip(one, other, strict=False):
-        if isinstance(ours_first, Either) or isinstance(theirs_first, Either) or ours_first.many or theirs_first.many:
-            break
-        if ours_first is not theirs_first and not _share(ours_first.ranges, theirs_first.ranges):
-            return False
-    ours, theirs = _walk(one), _walk(other)
-    todo: list[tuple[int, int]] = [(0, 0)]
-    seen = set(todo)
-    while todo:
-        i, j = todo.pop()
-        if i == ours.end and j == theirs.end:
+    if _begin_differently(first, other):
+        return False
+    first_walk, other_walk = _walk(first), _walk(other)
+    waiting_states: list[tuple[int, int]] = [(0, 0)]
+    reached_states = set(waiting_states)
+    while waiting_states:
+        first_state, other_state = waiting_states.pop()
+        if first_state == first_walk.end and other_state == other_walk.end:
             return True
-        found = [(there, j) for there in ours.skips[i]] + [(i, there) for there in theirs.skips[j]]
-        for ranges, there in ours.steps[i]:
-            found += [(there, where) for others, where in theirs.steps[j] if _share(ranges, others)]
-        for pair in found:
-            if pair not in seen:
-                seen.add(pair)
-                todo.append(pair)
+        successors = [(next_state, other_state) for next_state in first_walk.skips[first_state]]
+        successors += [(first_state, next_state) for next_state in other_walk.skips[other_state]]
+        for ranges, next_state in first_walk.steps[first_state]:
+            for other_ranges, other_next_state in other_walk.steps[other_state]:
+                if _share(ranges, other_ranges):
+                    successors.append((next_state, other_next_state))
+        for pair in successors:
+            if pair not in reached_states:
+                reached_states.add(pair)
+                waiting_states.append(pair)
+    return False
+
+
+def _begin_differently(first: Shape, other: Shape) -> bool:
+    """Whether two shapes differ in the single characters that they begin with, as most keys of different entities do.
+
+    It is much faster than walking both automata.
+    """
+    for first_piece, other_piece in zip(first, other, strict=False):
+        if isinstance(first_piece, Either) or isinstance(other_piece, Either) or first_piece.many or other_piece.many:
+            return False
+        if first_piece is not other_piece and not _share(first_piece.ranges, other_piece.ranges):
+            return True
     return False
 
 
@@ -146,23 +158,23 @@ class _Walk(msgspec.Struct, frozen=True):
         self.skips.append([])
         return len(self.steps) - 1
 
-    def through(self, shape: Shape, here: int) -> int:
+    def through(self, shape: Shape, state: int) -> int:
         """Add a shape after a state, and return the state at its end."""
         for piece in shape:
-            there = self.place()
+            next_state = self.place()
             if isinstance(piece, Either):
-                for one in piece.shapes:
+                for alternative in piece.shapes:
                     # From a state of its own, because a repeated class loops where it begins.
                     start = self.place()
-                    self.skips[here].append(start)
-                    self.skips[self.through(one, start)].append(there)
+                    self.skips[state].append(start)
+                    self.skips[self.through(alternative, start)].append(next_state)
             elif piece.many:
-                self.steps[here].append((piece.ranges, here))
-                self.skips[here].append(there)
+                self.steps[state].append((piece.ranges, state))
+                self.skips[state].append(next_state)
             else:
-                self.steps[here].append((piece.ranges, there))
-            here = there
-        return here
+                self.steps[state].append((piece.ranges, next_state))
+            state = next_state
+        return state
 
 
 @lru_cache(maxsize=1024)
@@ -171,5 +183,5 @@ def _walk(shape: Shape) -> _Walk:
     return _Walk(walk.steps, walk.skips, walk.through(shape, walk.place()))
 
 
-def _share(one: Ranges, other: Ranges) -> bool:
-    return any(low <= high2 and low2 <= high for low, high in one for low2, high2 in other)
+def _share(first: Ranges, other: Ranges) -> bool:
+    return any(low <= high2 and low2 <= high for low, high in first for low2, high2 in other)

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
 
+import msgspec
+
 from prejoin.keys.errors import KeyValueError, TemplateError
 from prejoin.types import Kind, Type
 
@@ -42,11 +44,6 @@ MOST_BUCKETS = 1000
 
 MOST_SHARDS = 1000
 
-# Compiled on first use: a Lambda function that starts uses few of them.
-_PADDING = r"0?([1-9]\d?)d?"
-_FIXED_POINT = r"0?([1-9]\d?)\.([1-9]\d?)f?"
-_PRECISIONS = ("seconds", "millis")
-_SHARD = r"shard\((\d+)(?: of (\d+))?\)"
 _FOLDS: dict[str, Callable[[str], str]] = {"lower": str.lower, "upper": str.upper}
 
 
@@ -61,59 +58,113 @@ def encoding_for(
     >>> encoding_for("06d", Type(Kind.INTEGER), Separator()).encode(42)
     '000042'
     """
-    found = _encoding(spec, type_, separator, raw, stop)
+    encoding = _encoding(spec, type_, separator, raw, stop)
     if not optional_:
-        return found
+        return encoding
     if raw:
         raise TemplateError(
             "'?' encodes a missing value in prejoin's own way, which other programs cannot read in a raw key"
         )
-    return optional(found, separator)
+    return optional(encoding, separator)
 
 
 def _encoding(spec: str, type_: Type, separator: Separator, raw: bool, stop: str) -> Encoding:
-    words = [word.strip() for word in spec.split(",")] if spec else []
-    descending = "desc" in words
-    words = [word for word in words if word != "desc"]
+    word, is_descending = _read_spec(spec)
+    plain_encoding = verbatim(type_, stop) if raw else default(type_, separator)
+    if word is None:
+        return descending_encoding(type_, default(type_, separator)) if is_descending else plain_encoding
+    kind, numbers = _kind_of(word)
+    if is_descending and (kind is None or not kind.takes_desc):
+        raise TemplateError(f"'desc' goes with a number, date or time as it is, or with padding; not with {word!r}")
+    if kind is None:
+        examples = ", ".join(kind.examples for kind in _KINDS if kind.examples)
+        raise TemplateError(f"{word!r} is not a spec: there are {examples}")
+    if kind.suits is not None and not kind.suits(type_):
+        raise TemplateError(f"{word!r} {kind.purpose}, and this is a {type_}")
+    return kind.make(_SpecifiedField(spec, word, numbers, is_descending, type_, separator, plain_encoding))
+
+
+def _read_spec(spec: str) -> tuple[str | None, bool]:
+    """The word of a spec, and whether `desc` stands beside it. There is no word in `desc` alone, and in no spec."""
+    if not spec:
+        return None, False
+    parts = [part.strip() for part in spec.split(",")]
+    words = [part for part in parts if part != "desc"]
     if len(words) > 1:
         raise TemplateError(f"{spec!r} has two encodings: {' and '.join(words)}")
-    plain_ = verbatim(type_, stop) if raw else default(type_, separator)
-    if not words:
-        return descending_encoding(type_, default(type_, separator)) if descending else plain_
-    word = words[0]
-    if found := re.fullmatch(_PADDING, word):
-        if not type_.numeric:
-            raise TemplateError(f"{word!r} pads integers, and this is a {type_}")
-        return padded_integer(int(found[1]), descending)
-    if found := re.fullmatch(_FIXED_POINT, word):
-        if not type_.numeric:
-            raise TemplateError(f"{word!r} pads decimals, and this is a {type_}")
-        return fixed_point(int(found[1]), int(found[2]), descending)
-    if word == "plain":
-        if not type_.numeric or descending:
-            raise TemplateError(f"'plain' writes a number without an order, and this is a {spec!r} of a {type_}")
-        return unordered_number(type_, separator)
-    if word in _PRECISIONS:
-        if type_.kind is not Kind.DATETIME:
-            raise TemplateError(f"{word!r} is the precision of a date and time, and this is a {type_}")
-        written = datetime_encoding(word)
-        return descending_encoding(type_, written) if descending else written
-    if descending:
-        raise TemplateError(f"'desc' goes with a number, date or time as it is, or with padding; not with {word!r}")
-    if word in BUCKETS:
-        return _bucket(word, type_)
-    if found := re.fullmatch(_SHARD, word):
-        return _shard(int(found[1]), int(found[2]) if found[2] else None, default(type_, separator))
-    if word == "tree":
-        if type_.kind is not Kind.STRING:
-            raise TemplateError(f"'tree' writes a path, and this is a {type_}")
-        return _path(plain_, separator)
-    if word in _FOLDS:
-        if type_.kind is not Kind.STRING:
-            raise TemplateError(f"{word!r} folds text, and this is a {type_}")
-        return _folded(word, plain_)
-    known = "a width such as 06d or 09.2f, plain, desc, shard(8), tree, " + ", ".join([*BUCKETS, *_PRECISIONS, *_FOLDS])
-    raise TemplateError(f"{word!r} is not a spec: there are {known}")
+    return words[0] if words else None, len(words) < len(parts)
+
+
+class _SpecifiedField(msgspec.Struct, frozen=True, gc=False):
+    """A field whose encoding is made."""
+
+    spec: str
+    word: str
+    """The spec without `desc`."""
+    numbers: tuple[int, ...]
+    """The numbers in the word: `09.2f` has 9 and 2."""
+    is_descending: bool
+    type: Type
+    separator: Separator
+    plain_encoding: Encoding
+    """The encoding without a spec; in a raw key, of the value as it is."""
+
+
+class _SpecKind(msgspec.Struct, frozen=True):
+    """A kind of spec: the words that mean it, the types that it suits, and the encoding that it makes."""
+
+    examples: str
+    """For a message that lists all specs. Empty if they are beside those of another kind."""
+    make: Callable[[_SpecifiedField], Encoding]
+    words: tuple[str, ...] = ()
+    pattern: str = ""
+    """For words with numbers; these are its groups."""
+    takes_desc: bool = False
+    suits: Callable[[Type], bool] | None = None
+    """None if `make` checks the type itself."""
+    purpose: str = ""
+    """For the message about a type that it does not suit: what the word does."""
+
+
+def _kind_of(word: str) -> tuple[_SpecKind | None, tuple[int, ...]]:
+    """The kind of a word, and the numbers in it."""
+    # Words before patterns: `re` compiles a pattern on its first use, and a Lambda function that starts uses few.
+    kind = _KIND_OF_WORD.get(word)
+    if kind is not None:
+        return kind, ()
+    for kind in _KINDS:
+        match = re.fullmatch(kind.pattern, word) if kind.pattern else None
+        if match is not None:
+            return kind, tuple(map(int, filter(None, match.groups())))
+    return None, ()
+
+
+def _is_numeric(type_: Type) -> bool:
+    return type_.numeric
+
+
+def _is_text(type_: Type) -> bool:
+    return type_.kind is Kind.STRING
+
+
+def _is_datetime(type_: Type) -> bool:
+    return type_.kind is Kind.DATETIME
+
+
+def _plain_number(field: _SpecifiedField) -> Encoding:
+    if not field.type.numeric or field.is_descending:
+        raise TemplateError(f"'plain' writes a number without an order, and this is a {field.spec!r} of a {field.type}")
+    return unordered_number(field.type, field.separator)
+
+
+def _precision(field: _SpecifiedField) -> Encoding:
+    encoding = datetime_encoding(field.word)
+    return descending_encoding(field.type, encoding) if field.is_descending else encoding
+
+
+def _spread(field: _SpecifiedField) -> Encoding:
+    count, *read = field.numbers
+    return _shard(count, read[0] if read else None, default(field.type, field.separator))
 
 
 def buckets(unit: str, low: object, high: object) -> Iterator[str]:
@@ -123,17 +174,17 @@ def buckets(unit: str, low: object, high: object) -> Iterator[str]:
     >>> list(buckets("month", datetime(2025, 11, 30, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)))
     ['2025-11', '2025-12', '2026-01']
     """
-    here = _start(unit, low)
-    last = _start(unit, high)
+    start = _start(unit, low)
+    last_start = _start(unit, high)
     for _ in range(MOST_BUCKETS):
-        if here > last:
+        if start > last_start:
             return
-        yield _label(unit, here)
+        yield _label(unit, start)
         try:
-            here = _next(unit, here)
+            start = _next(unit, start)
         except OverflowError:
             return
-    if here <= last:
+    if start <= last_start:
         raise KeyValueError(f"{low} to {high} is more than {MOST_BUCKETS} {unit}s, and each is a request")
 
 
@@ -182,14 +233,14 @@ def _bucket(unit: str, type_: Type) -> Encoding:
         raise TemplateError(f"a {type_} has no {unit} for a bucket")
 
     def encode(value: object) -> str:
-        found = start(value)
-        assert isinstance(found, date)
-        return _label(unit, found)
+        point = start(value)
+        assert isinstance(point, date)
+        return _label(unit, point)
 
     return Encoding(f"{unit} bucket", encode, None, shape_of_picture(BUCKETS[unit]), bucket=unit)
 
 
-def _shard(count: int, read: int | None, of: Encoding) -> Encoding:
+def _shard(count: int, read: int | None, encoding: Encoding) -> Encoding:
     """Values are spread over `count` shards. If `read` is given, that many shards are read, because older items may be
     in any of them.
 
@@ -206,11 +257,11 @@ def _shard(count: int, read: int | None, of: Encoding) -> Encoding:
     from zlib import crc32  # only keys with shards need it
 
     def encode(value: object) -> str:
-        return str(crc32(of.encode(value).encode()) % count)
+        return str(crc32(encoding.encode(value).encode()) % count)
 
     widths = [(Chars(DIGIT),) * width for width in range(1, len(str(shards - 1)) + 1)]
     shape: Shape = widths[0] if len(widths) == 1 else (Either(tuple(widths)),)
-    name = f"{of.name} shard of {count}"
+    name = f"{encoding.name} shard of {count}"
     return Encoding(name, encode, None, shape, False, shards=shards, settled=read is None)
 
 
@@ -223,7 +274,7 @@ def shard_labels(encoding: Encoding) -> list[str]:
     return [str(shard) for shard in range(encoding.shards)]
 
 
-def _path(of: Encoding, separator: Separator) -> Encoding:
+def _path(encoding: Encoding, separator: Separator) -> Encoding:
     """A path that ends with `/`. So the paths below it begin with it, and `/docs` is not the beginning of `/docs2`."""
 
     def encode(value: object) -> str:
@@ -231,15 +282,15 @@ def _path(of: Encoding, separator: Separator) -> Encoding:
         if not isinstance(value, str):
             raise type_error(value, "text")
         names = path_names(value)
-        return str(of.encode("".join(f"/{name}" for name in names) + "/"))
+        return str(encoding.encode("".join(f"/{name}" for name in names) + "/"))
 
-    def decode(written: str) -> str:
-        assert of.decode
-        return str(of.decode(written)).removesuffix("/") or "/"
+    def decode(text: str) -> str:
+        assert encoding.decode
+        return str(encoding.decode(text)).removesuffix("/") or "/"
 
     if separator.char == "/":
         raise TemplateError("the names of a path are separated by '/', which is also the separator of keys here")
-    return Encoding(f"{of.name} path", encode, decode, of.shape, ordered=False, prefixes=True)
+    return Encoding(f"{encoding.name} path", encode, decode, encoding.shape, ordered=False, prefixes=True)
 
 
 def path_names(path: str) -> list[str]:
@@ -254,16 +305,64 @@ def path_names(path: str) -> list[str]:
     return names
 
 
-def _folded(word: str, of: Encoding) -> Encoding:
+def _fold(word: str, encoding: Encoding) -> Encoding:
     fold = _FOLDS[word]
 
     def encode(value: object) -> str:
         value = plain(value)
         if not isinstance(value, str):
             raise type_error(value, "text")
-        return str(of.encode(fold(value)))
+        return str(encoding.encode(fold(value)))
 
-    return Encoding(f"{of.name} {word}", encode, None, of.shape, of.ordered, folds=True)
+    return Encoding(f"{encoding.name} {word}", encode, None, encoding.shape, encoding.ordered, folds=True)
+
+
+_KINDS = (
+    _SpecKind(
+        "a width such as 06d or 09.2f",
+        lambda field: padded_integer(field.numbers[0], field.is_descending),
+        pattern=r"0?([1-9]\d?)d?",
+        takes_desc=True,
+        suits=_is_numeric,
+        purpose="pads integers",
+    ),
+    _SpecKind(
+        "",
+        lambda field: fixed_point(field.numbers[0], field.numbers[1], field.is_descending),
+        pattern=r"0?([1-9]\d?)\.([1-9]\d?)f?",
+        takes_desc=True,
+        suits=_is_numeric,
+        purpose="pads decimals",
+    ),
+    _SpecKind("plain, desc", _plain_number, words=("plain",), takes_desc=True),
+    _SpecKind("shard(8)", _spread, pattern=r"shard\((\d+)(?: of (\d+))?\)"),
+    _SpecKind(
+        "tree",
+        lambda field: _path(field.plain_encoding, field.separator),
+        words=("tree",),
+        suits=_is_text,
+        purpose="writes a path",
+    ),
+    _SpecKind(", ".join(BUCKETS), lambda field: _bucket(field.word, field.type), words=tuple(BUCKETS)),
+    _SpecKind(
+        "seconds, millis",
+        _precision,
+        words=("seconds", "millis"),
+        takes_desc=True,
+        suits=_is_datetime,
+        purpose="is the precision of a date and time",
+    ),
+    _SpecKind(
+        ", ".join(_FOLDS),
+        lambda field: _fold(field.word, field.plain_encoding),
+        words=tuple(_FOLDS),
+        suits=_is_text,
+        purpose="folds text",
+    ),
+)
+"""All specs, in the order in which a message lists them. `desc` stands alone, or beside those that take it."""
+
+_KIND_OF_WORD = {word: kind for kind in _KINDS for word in kind.words}
 
 
 __all__ = ["BUCKETS", "MOST_BUCKETS", "MOST_SHARDS", "buckets", "encoding_for", "path_names", "shard_labels"]

@@ -56,7 +56,7 @@ class Template(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def attributes(self) -> tuple[str, ...]:
         """The attributes in order, each once."""
-        return tuple(dict.fromkeys(found.attribute for found in self.fields))
+        return tuple(dict.fromkeys(field.attribute for field in self.fields))
 
     @property
     def constant(self) -> bool:
@@ -86,50 +86,52 @@ class Template(msgspec.Struct, frozen=True, dict=True):
 
     def prefix(self, values: Mapping[str, object]) -> str:
         """The common beginning of all keys with these first values, up to the next field. It ends with a separator."""
-        given = [values.get(found.attribute) is not None for found in self.fields]
-        count = given.index(False) if False in given else len(given)
-        if count == len(given):
+        is_given = [values.get(field.attribute) is not None for field in self.fields]
+        count = is_given.index(False) if False in is_given else len(is_given)
+        if count == len(is_given):
             raise KeyValueError(f"key {self.text}: every field is given; that is a whole key, not a prefix")
-        if any(given[count:]):
-            late = self.fields[given.index(True, count)].attribute
+        if any(is_given[count:]):
+            late = self.fields[is_given.index(True, count)].attribute
             missing = self.fields[count].attribute
             raise KeyValueError(f"key {self.text}: {late} is given, but {missing}, which comes first, is not")
         return self.heading(self.parts.index(self.fields[count]))(values)
 
     def parse(self, key: str) -> dict[str, object]:
         """The values in a key, without derived ones. Any other text raises KeyValueError."""
-        found = self._match(key)
-        if found is None:
+        values = self._match(key)
+        if values is None:
             raise KeyValueError(f"{key!r} is not a key of {self.text}")
-        return found
+        return values
 
     def matches(self, key: str) -> bool:
         return self._match(key) is not None
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        texts = [re.escape(p.text) if isinstance(p, KeyText) else f"({expression(p.shape)})" for p in self.parts]
+        texts = [
+            re.escape(part.text) if isinstance(part, KeyText) else f"({expression(part.shape)})" for part in self.parts
+        ]
         return re.compile("".join(texts))
 
     def _match(self, key: str) -> dict[str, object] | None:
-        found = self._pattern.fullmatch(key)
-        if not found:
+        match = self._pattern.fullmatch(key)
+        if not match:
             return None
         values: dict[str, object] = {}
-        derived: list[tuple[KeyField, str]] = []
+        derived_texts: list[tuple[KeyField, str]] = []
         try:
-            for part, written in zip(self.fields, found.groups(), strict=True):
-                if part.encoding.decode is None:
-                    derived.append((part, written))
+            for field, text in zip(self.fields, match.groups(), strict=True):
+                if field.encoding.decode is None:
+                    derived_texts.append((field, text))
                     continue
-                value = part.encoding.decode(written)
+                value = field.encoding.decode(text)
                 # A text that no value encodes to ("2024-02-30", "B7", an unknown escape) is not a key.
-                if part.encoding.encode(value) != written or values.setdefault(part.attribute, value) != value:
+                if field.encoding.encode(value) != text or values.setdefault(field.attribute, value) != value:
                     return None
-            for part, written in derived:
-                if not part.encoding.settled:
+            for field, text in derived_texts:
+                if not field.encoding.settled:
                     continue
-                if part.attribute in values and part.write(values) != written:
+                if field.attribute in values and field.write(values) != text:
                     return None
         except (ValueError, KeyError, IndexError, ArithmeticError):
             return None
@@ -146,7 +148,7 @@ class Shaped(Protocol):
     def columns(self) -> tuple[Shape, ...]: ...
 
 
-def disjoint(one: Shaped, other: Shaped) -> bool:
+def disjoint(first: Shaped, other: Shaped) -> bool:
     """Whether no key of one can be a key of the other.
 
     >>> from prejoin.types import STRING
@@ -157,12 +159,15 @@ def disjoint(one: Shaped, other: Shaped) -> bool:
     >>> disjoint(order, Template.of("ORDER#{i}", {"i": STRING}))
     False
     """
-    return any(not meet(ours, theirs) for ours, theirs in zip(one.columns, other.columns, strict=False))
+    return any(
+        not meet(first_shape, other_shape)
+        for first_shape, other_shape in zip(first.columns, other.columns, strict=False)
+    )
 
 
-def prefix_free(one: Template, other: Template) -> bool:
+def prefix_free(first: Template, other: Template) -> bool:
     """Whether no key of either template begins with the constant text that the other's keys begin with."""
-    return not (meet(one.shape, leading(other) + ANYTHING) or meet(other.shape, leading(one) + ANYTHING))
+    return not (meet(first.shape, leading(other) + ANYTHING) or meet(other.shape, leading(first) + ANYTHING))
 
 
 def leading(template: Template) -> Shape:
@@ -170,11 +175,11 @@ def leading(template: Template) -> Shape:
     return first.shape if isinstance(first, KeyText) else ()
 
 
-def alike(one: Part, other: Part) -> bool:
+def alike(first: Part, other: Part) -> bool:
     """Whether two parts write the same text for the same value."""
-    if isinstance(one, KeyField) and isinstance(other, KeyField):
-        return one.encoding == other.encoding
-    return one == other
+    if isinstance(first, KeyField) and isinstance(other, KeyField):
+        return first.encoding == other.encoding
+    return first == other
 
 
 def fields_of(text: str) -> tuple[str, ...]:
@@ -183,7 +188,7 @@ def fields_of(text: str) -> tuple[str, ...]:
     >>> fields_of("ORDER#{placed_at:day}#{order_id}")
     ('placed_at', 'order_id')
     """
-    return tuple(dict.fromkeys(found[1] for found in _FIELD.finditer(text)))
+    return tuple(dict.fromkeys(match[1] for match in _FIELD.finditer(text)))
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
@@ -192,7 +197,7 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
     >>> renamed("ORDER#{placedAt:day}", {"placedAt": "placed_at"})
     'ORDER#{placed_at:day}'
     """
-    return _FIELD.sub(lambda m: m[0].replace(m[1], names[m[1]], 1), text)
+    return _FIELD.sub(lambda match: match[0].replace(match[1], names[match[1]], 1), text)
 
 
 def _parts(text: str, types: Mapping[str, Type], separator: Separator, raw: bool) -> list[Part]:
@@ -200,11 +205,11 @@ def _parts(text: str, types: Mapping[str, Type], separator: Separator, raw: bool
         raise TemplateError("it is empty, and DynamoDB does not accept empty keys")
     parts: list[Part] = []
     end = 0
-    for found in _FIELD.finditer(text):
-        if found.start() > end:
-            parts.append(_literal(text[end : found.start()], separator, raw))
-        parts.append(_field(found, text, types, separator, raw))
-        end = found.end()
+    for match in _FIELD.finditer(text):
+        if match.start() > end:
+            parts.append(_literal(text[end : match.start()], separator, raw))
+        parts.append(_field(match, text, types, separator, raw))
+        end = match.end()
     if end < len(text):
         parts.append(_literal(text[end:], separator, raw))
     if len(parts) == 1 and isinstance(parts[0], KeyField) and parts[0].encoding.missing == "":
@@ -226,21 +231,21 @@ def _literal(text: str, separator: Separator, raw: bool) -> KeyText:
     return KeyText(text)
 
 
-def _field(found: re.Match[str], text: str, types: Mapping[str, Type], separator: Separator, raw: bool) -> KeyField:
-    attribute, spec = found[1], found[3] or ""
+def _field(match: re.Match[str], text: str, types: Mapping[str, Type], separator: Separator, raw: bool) -> KeyField:
+    attribute, spec = match[1], match[3] or ""
     if attribute not in types:
         from difflib import get_close_matches  # only after a typo
 
-        near = get_close_matches(attribute, types, 1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(types)}"
+        close_names = get_close_matches(attribute, types, 1)
+        hint = f"did you mean {close_names[0]}?" if close_names else f"there are {', '.join(types)}"
         raise TemplateError(f"there is no attribute {attribute}; {hint}")
-    stop = text[found.end() : found.end() + 1]
+    stop = text[match.end() : match.end() + 1]
     if stop and stop != separator.char and not raw:
-        raise TemplateError(f"{found[0]} must be followed by {separator.char!r} or end the key, or values run together")
+        raise TemplateError(f"{match[0]} must be followed by {separator.char!r} or end the key, or values run together")
     try:
-        encoding = encoding_for(spec, types[attribute], separator, raw, stop.replace("{", ""), bool(found[2]))
+        encoding = encoding_for(spec, types[attribute], separator, raw, stop.replace("{", ""), bool(match[2]))
     except TemplateError as error:
-        raise TemplateError(f"{found[0]}: {error}") from None
+        raise TemplateError(f"{match[0]}: {error}") from None
     if stop == "{" and encoding.width is None:
-        raise TemplateError(f"{found[0]} has no fixed width, so the end of the value cannot be found")
+        raise TemplateError(f"{match[0]} has no fixed width, so the end of the value cannot be found")
     return KeyField(attribute, spec, encoding)

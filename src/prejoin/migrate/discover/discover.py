@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+
+from sqlglot import exp
 
 from prejoin.diagnostics import Diagnostic
 from prejoin.migrate.discover.document import DiscoveredDocument, Misfit, interpret, write_document
@@ -18,9 +20,9 @@ from prejoin.migrate.mapping.model import (
 )
 from prejoin.migrate.queries.collect import from_database, from_file
 from prejoin.migrate.queries.log import QueryLog
-from prejoin.migrate.queries.statement import parse_statements
-from prejoin.migrate.source.connection import open_source
-from prejoin.migrate.source.model import Column, Database, Table
+from prejoin.migrate.queries.statement import Statement, parse_statements
+from prejoin.migrate.source.connection import SourceDatabase, open_source
+from prejoin.migrate.source.model import Column, Database
 from prejoin.migrate.source.reflect import reflect
 from prejoin.pipeline.document import document_text
 from prejoin.pipeline.progress import SILENT, Progress
@@ -75,59 +77,65 @@ def discover_database(
         database = reflect(source, schema, progress)
         progress.result(f"{len(database.tables)} tables")
         progress.begin("reading statements", "queries")
-        logs, why = _logs(source, queries, period)
+        logs, no_queries = _read_logs(source, queries, period)
         address = str(source)
     usable, left_out = usable_tables(database)
-    parsed = parse_statements(logs, database.dialect)
-    progress.result(f"{parsed.logged:,} statements, {len(parsed.statements)} different")
-    known = table_entities(usable)
-    interpreted = interpret(parsed.statements, known, database.dialect) if parsed.statements else None
-    if interpreted is not None and not all_tables:
-        used = _used(parsed.statements, known, tables)
-        left_out |= {t: f"{e.table.rows:,} rows; no statement uses it" for t, e in known.items() if t not in used}
-        known = {table: entity for table, entity in known.items() if table in used}
-    name = title or _title(database.name)
-    found = write_document(name, known, interpreted, [log.origin for log in logs], left_out)
-    mapping = _mapping(address, known, found, left_out)
+    log = parse_statements(logs, database.dialect)
+    progress.result(f"{log.count:,} statements, {len(log.statements)} different")
+    entities = table_entities(usable)
+    interpretation = interpret(log.statements, entities, database.dialect) if log.statements else None
+    if interpretation is not None and not all_tables:
+        in_use = _tables_in_use(log.statements, entities, tables)
+        unused_tables = [name for name in entities if name not in in_use]
+        left_out |= {name: f"{entities[name].table.rows:,} rows; no statement uses it" for name in unused_tables}
+        entities = {name: entity for name, entity in entities.items() if name in in_use}
+    origins = [query_log.origin for query_log in logs]
+    document = write_document(title or _title(database.name), entities, interpretation, origins, left_out)
+    mapping = _mapping(address, entities, document, left_out)
     return Discovery(
         database,
-        found.workload,
+        document.workload,
         mapping,
-        document_text(found.workload, "md"),
+        document_text(document.workload, "md"),
         write_mapping(mapping),
-        parsed.logged,
-        found.misfits,
-        found.review,
-        parsed.unread,
-        why if not logs else "",
+        log.count,
+        document.misfits,
+        document.review,
+        log.unread,
+        "" if logs else no_queries,
     )
 
 
-def _logs(source: object, queries: Sequence[str], period: float | None) -> tuple[list[QueryLog], str]:
+def _read_logs(source: SourceDatabase, queries: Sequence[str], period: float | None) -> tuple[list[QueryLog], str]:
+    """The statements of files, or those that the database counted; and why there are none."""
     if queries:
         logs = [from_file(path) for path in queries]
         return [replace(log, seconds=period) for log in logs] if period else logs, ""
-    log, why = from_database(source)  # type: ignore[arg-type]
-    return ([log] if log else []), why
+    log, reason = from_database(source)
+    return ([log] if log else []), reason
 
 
-def _used(statements: Iterable[object], tables: dict[str, TableEntity], asked: Sequence[str]) -> set[str]:
-    """The tables that statements use, those asked for, and the parents that foreign keys lead to."""
-    from sqlglot import exp
-
-    names = {table.rpartition(".")[2].lower(): table for table in tables}
-    used = {names[name] for name in (a.rpartition(".")[2].lower() for a in asked) if name in names}
+def _tables_in_use(
+    statements: Iterable[Statement], entities: Mapping[str, TableEntity], table_names: Sequence[str]
+) -> set[str]:
+    """The tables that statements use, those that were named, and the parents that foreign keys lead to."""
+    by_bare_name = {_bare_name(table): table for table in entities}
+    names = {_bare_name(name) for name in table_names}
     for statement in statements:
-        for node in statement.tree.find_all(exp.Table):  # type: ignore[attr-defined]
-            if node.name.lower() in names:
-                used.add(names[node.name.lower()])
-    waiting = list(used)
-    while waiting:
-        for fk in tables[waiting.pop()].table.foreign_keys:
-            if fk.table in tables and fk.table not in used:
-                used.add(fk.table)
-                waiting.append(fk.table)
-    return used
+        names |= {node.name.lower() for node in statement.tree.find_all(exp.Table)}
+    in_use = {by_bare_name[name] for name in names if name in by_bare_name}
+    pending = list(in_use)
+    while pending:
+        for fk in entities[pending.pop()].table.foreign_keys:
+            if fk.table in entities and fk.table not in in_use:
+                in_use.add(fk.table)
+                pending.append(fk.table)
+    return in_use
+
+
+def _bare_name(table: str) -> str:
+    """The name of a table without its schema."""
+    return table.rpartition(".")[2].lower()
 
 
 def _title(name: str) -> str:
@@ -136,24 +144,23 @@ def _title(name: str) -> str:
 
 
 def _mapping(
-    source: str, entities: dict[str, TableEntity], interpretation: DiscoveredDocument, left_out: dict[str, str]
+    source: str, entities: Mapping[str, TableEntity], document: DiscoveredDocument, left_out: Mapping[str, str]
 ) -> TableMapping:
-    patterns = {id_: PatternSource(sql) for id_, sql in interpretation.sql.items()}
-    mapped = {one.name: _entity_mapping(one) for one in entities.values()}
-    return TableMapping(source, "", mapped, patterns, dict(sorted(left_out.items())))
+    patterns = {pattern_id: PatternSource(sql) for pattern_id, sql in document.sql.items()}
+    mappings = {entity.name: _entity_mapping(entity) for entity in entities.values()}
+    return TableMapping(source, "", mappings, patterns, dict(sorted(left_out.items())))
 
 
-def _entity_mapping(one: TableEntity) -> EntityMapping:
-    attributes = {
-        name: _source(column, one.table) for c, name in one.attributes.items() if (column := one.table.column(c))
-    }
-    key = () if one.table.primary_key else one.table.key
-    return EntityMapping(one.table.name, attributes, key=key)
+def _entity_mapping(entity: TableEntity) -> EntityMapping:
+    table = entity.table
+    attributes = {entity.attributes[column.name]: _attribute_source(column) for column in table.columns}
+    key = () if table.primary_key else table.key
+    return EntityMapping(table.name, attributes, key=key)
 
 
-def _source(column: Column, table: Table) -> Source:
+def _attribute_source(column: Column) -> Source:
     if column.conversion:
         return AttributeSource(column.name, form=column.conversion)
     if column.type.kind is Kind.SET and "SET" in column.sql_type.upper():
-        return AttributeSource(column.name, form="csv")
+        return AttributeSource(column.name, form="csv")  # SET of MySQL comes as a text with commas
     return column.name

@@ -13,7 +13,7 @@ from prejoin.migrate.discover.entities import Review, TableEntity, derive_entity
 from prejoin.migrate.discover.reads import DiscoveredPattern, read_pattern
 from prejoin.migrate.discover.scope import MisfitError
 from prejoin.migrate.discover.writes import merge_updates, write_pattern
-from prejoin.migrate.queries.statement import Statement, added, quoted_sql, readable
+from prejoin.migrate.queries.statement import Statement, add_rates, quoted_sql, readable
 from prejoin.workload.model import (
     Combine,
     Entity,
@@ -24,6 +24,7 @@ from prejoin.workload.model import (
     Result,
     Section,
     Status,
+    Verb,
     Workload,
     Write,
 )
@@ -53,11 +54,19 @@ class Misfit:
 
 
 @dataclass(frozen=True, slots=True)
+class PatternUse:
+    """A pattern, with the calls and the rate of its statements."""
+
+    sql_pattern: DiscoveredPattern
+    calls: float
+    rate: Rate | None
+
+
+@dataclass(frozen=True, slots=True)
 class Interpretation:
     """The patterns and misfits of the statements."""
 
-    found: tuple[tuple[DiscoveredPattern, float, Rate | None], ...]
-    """Patterns, with the calls and the rate of their statements."""
+    uses: tuple[PatternUse, ...]
     misfits: tuple[Misfit, ...]
 
 
@@ -72,163 +81,206 @@ class DiscoveredDocument:
 
 def interpret(statements: Iterable[Statement], entities: Mapping[str, TableEntity], dialect: str) -> Interpretation:
     """Each statement as a pattern, or as a misfit. Statements that became the same pattern are one."""
-    found: list[tuple[DiscoveredPattern, float, Rate | None]] = []
+    uses: list[PatternUse] = []
     misfits: list[Misfit] = []
     for statement in statements:
+        read_statement = read_pattern if isinstance(statement.tree, exp.Query) else write_pattern
         try:
-            select = isinstance(statement.tree, exp.Query)
-            one = (read_pattern if select else write_pattern)(statement, entities, dialect)
+            sql_pattern = read_statement(statement, entities, dialect)
         except MisfitError as problem:
             sql = quoted_sql(statement, dialect)
-            misfits.append(Misfit(sql, problem.what, problem.instead, statement.calls, statement.rate))
+            misfits.append(Misfit(sql, problem.reason, problem.alternative, statement.calls, statement.rate))
             continue
-        found.append((one, statement.calls, statement.rate))
-    merged = _merged(found)
-    return Interpretation((*merged, *_second_requests(merged, entities)), tuple(misfits))
+        uses.append(PatternUse(sql_pattern, statement.calls, statement.rate))
+    unique_uses = _merge_equal_patterns(uses)
+    return Interpretation((*unique_uses, *_second_requests(unique_uses, entities)), tuple(misfits))
 
 
-def _second_requests(
-    patterns: Iterable[tuple[DiscoveredPattern, float, Rate | None]], entities: Mapping[str, TableEntity]
-) -> list[tuple[DiscoveredPattern, float, Rate | None]]:
+def _second_requests(uses: Sequence[PatternUse], entities: Mapping[str, TableEntity]) -> list[PatternUse]:
     """Reads by id of entities that are only joined: the second request of a join needs a key for them."""
-    patterns = list(patterns)
-    known = {
-        (r.entities, frozenset(i.attribute for i in r.inputs))
-        for f, _, _ in patterns
-        if isinstance(r := f.pattern, Read)
-    }
-    added_reads: dict[str, tuple[DiscoveredPattern, float, Rate | None]] = {}
-    for one, calls, rate in patterns:
-        if not isinstance(one.pattern, Read) or one.pattern.combine is not Combine.JOIN:
+    reads = [use.sql_pattern.pattern for use in uses if isinstance(use.sql_pattern.pattern, Read)]
+    covered_reads = {(read.entities, frozenset(item.attribute for item in read.inputs)) for read in reads}
+    by_name = {entity.name: entity for entity in entities.values()}
+    requests: dict[str, PatternUse] = {}
+    for use in uses:
+        join = use.sql_pattern.pattern
+        if not isinstance(join, Read) or join.combine is not Combine.JOIN:
             continue
-        name = one.pattern.entities[1]
-        ids = next(entity.id for entity in entities.values() if entity.name == name)
-        if ((name,), frozenset(ids)) not in known:
-            inputs = tuple(Input(attribute) for attribute in ids)
-            words = f"{name} by {' and '.join(ids)}"
-            read = Read("", "", (name,), words, inputs, Result.ONE, paginated=False)
-            note = f"no statement reads {name} by its id alone; the join does, in its second request"
-            added_reads.setdefault(name, (DiscoveredPattern(read, "", one.quoted, (note,)), calls, rate))
-    return list(added_reads.values())
+        name = join.entities[1]
+        ids = by_name[name].id
+        if name in requests or ((name,), frozenset(ids)) in covered_reads:
+            continue
+        inputs = tuple(Input(attribute) for attribute in ids)
+        words = f"{name} by {' and '.join(ids)}"
+        read = Read("", "", (name,), words, inputs, Result.ONE, paginated=False)
+        note = f"no statement reads {name} by its id alone; the join does, in its second request"
+        sql_pattern = DiscoveredPattern(read, "", use.sql_pattern.quoted_sql, (note,))
+        requests[name] = PatternUse(sql_pattern, use.calls, use.rate)
+    return list(requests.values())
 
 
-def _merged(
-    patterns: Iterable[tuple[DiscoveredPattern, float, Rate | None]],
-) -> list[tuple[DiscoveredPattern, float, Rate | None]]:
-    groups: dict[bytes, tuple[DiscoveredPattern, float, Rate | None]] = {}
-    for one, calls, rate in patterns:
-        pattern = one.pattern
-        compared = msgspec.structs.replace(pattern, needs=()) if isinstance(pattern, Read) else pattern
-        key = msgspec.json.encode([type(pattern).__name__, compared])
-        if key not in groups:
-            groups[key] = (one, calls, rate)
-            continue
-        first, before, rated = groups[key]
-        merged = first
-        if isinstance(first.pattern, Read) and isinstance(pattern, Read):
-            needs = dict.fromkeys((*first.pattern.needs, *pattern.needs))
-            all_of_them = not first.pattern.needs or not pattern.needs
-            read = msgspec.structs.replace(first.pattern, needs=() if all_of_them else tuple(needs))
-            merged = replace(first, pattern=read, sql=first.sql or one.sql)
-        groups[key] = (merged, before + calls, added(rated, rate))
-    return list(groups.values())
+def _merge_equal_patterns(uses: Iterable[PatternUse]) -> list[PatternUse]:
+    """One use for each pattern. Reads that differ only in the attributes that they need are one."""
+    merged_uses: dict[bytes, PatternUse] = {}
+    for use in uses:
+        pattern = use.sql_pattern.pattern
+        identity = msgspec.structs.replace(pattern, needs=()) if isinstance(pattern, Read) else pattern
+        key = msgspec.json.encode([type(pattern).__name__, identity])
+        earlier = merged_uses.get(key)
+        if earlier is None:
+            merged_uses[key] = use
+        else:
+            sql_pattern = _merge_needs(earlier.sql_pattern, use.sql_pattern)
+            merged_uses[key] = PatternUse(sql_pattern, earlier.calls + use.calls, add_rates(earlier.rate, use.rate))
+    return list(merged_uses.values())
+
+
+def _merge_needs(first: DiscoveredPattern, second: DiscoveredPattern) -> DiscoveredPattern:
+    """The first pattern, with the attributes that either of them needs. No needs mean that all are read."""
+    if not isinstance(first.pattern, Read) or not isinstance(second.pattern, Read):
+        return first
+    needs: tuple[str, ...] = ()
+    if first.pattern.needs and second.pattern.needs:
+        needs = tuple(dict.fromkeys((*first.pattern.needs, *second.pattern.needs)))
+    read = msgspec.structs.replace(first.pattern, needs=needs)
+    return replace(first, pattern=read, sql=first.sql or second.sql)
 
 
 def write_document(
     title: str,
     entities: Mapping[str, TableEntity],
-    interpreted: Interpretation | None,
+    interpretation: Interpretation | None,
     origins: Sequence[str],
     left_out: Mapping[str, str],
 ) -> DiscoveredDocument:
     """The workload of a database. Without statements, it has the obvious patterns of each entity."""
     review = Review()
-    found = list(interpreted.found) if interpreted else []
-    rates = {id(one): (calls, rate) for one, calls, rate in found}
-    merged = merge_updates([one for one, _, _ in found], UPDATES)
+    uses = interpretation.uses if interpretation else ()
+    misfits = interpretation.misfits if interpretation else ()
+    patterns = merge_updates([use.sql_pattern for use in uses], UPDATES)
+    writes = patterns if interpretation else []
     model = tuple(
-        derive_entity(one, entities, _changed(one, merged, interpreted is not None), review)
-        for one in entities.values()
+        derive_entity(entity, entities, _columns_changed(entity, writes), review) for entity in entities.values()
     )
-    if not found:
-        workload = _obvious(model)
-        seen = "No statement fits a key" if interpreted else "No statement was seen"
-        review.add(f"{seen}: the access patterns are the obvious ones, without rates. Write down your own.")
-        sql: dict[str, str] = {}
+    sql: dict[str, str] = {}
+    if uses:
+        workload, sql = _workload_of(patterns, uses, review)
     else:
-        workload, sql = _patterns(merged, rates, review)
-    misfits = interpreted.misfits if interpreted else ()
+        workload = _obvious_workload(model)
+        reason = "No statement fits a key" if interpretation else "No statement was seen"
+        review.add(f"{reason}: the access patterns are the obvious ones, without rates. Write down your own.")
     workload = msgspec.structs.replace(
         workload,
         title=title,
         status=Status.DRAFT,
         overview=_overview(origins, entities),
         entities=model,
-        notes=_NOTES if found else "",
+        notes=_NOTES if uses else "",
         sections=tuple(_sections(misfits, review, left_out)),
     )
     # Conditions name their entity, as those of a document that is read.
     return DiscoveredDocument(write_out(workload), sql, misfits, tuple(review.notes))
 
 
-def _changed(one: TableEntity, found: Iterable[DiscoveredPattern], seen: bool) -> frozenset[str] | None:
+def _columns_changed(entity: TableEntity, patterns: Iterable[DiscoveredPattern]) -> frozenset[str] | None:
     """The columns of a table that statements change; None if no statement writes to it."""
-    writes = [f for f in found if isinstance(f.pattern, Write) and f.pattern.first_entity == one.name]
-    if not seen or not writes:
+    writes = [
+        sql_pattern
+        for sql_pattern in patterns
+        if isinstance(sql_pattern.pattern, Write) and sql_pattern.pattern.first_entity == entity.name
+    ]
+    if not writes:
         return None
-    return frozenset(column for f in writes for table, column in f.column_changes if table == one.table.name)
+    changes = {change for sql_pattern in writes for change in sql_pattern.column_changes}
+    return frozenset(column for table, column in changes if table == entity.table.name)
 
 
-def _obvious(model: tuple[Entity, ...]) -> Workload:
+def _obvious_workload(model: tuple[Entity, ...]) -> Workload:
     base = Workload(entities=model)
-    usual = obvious(base, {e.name for e in model})
-    kinds: dict[str, Sequence[Pattern]] = {"reads": usual.reads, "writes": usual.writes, "deletes": usual.deletes}
+    patterns = obvious(base, {entity.name for entity in model})
     return msgspec.structs.replace(
-        base, **{kind: _numbered(found, at) for at, (kind, found) in enumerate(kinds.items())}
+        base,
+        reads=_with_ids(patterns.reads, _READS),
+        writes=_with_ids(patterns.writes, _WRITES),
+        deletes=_with_ids(patterns.deletes, _DELETES),
     )
 
 
-def _numbered(patterns: Sequence[Pattern], group: int) -> tuple[Pattern, ...]:
+_READS, _WRITES, _DELETES = 0, 400, 800
+
+
+def _with_ids(patterns: Sequence[Pattern], start: int) -> tuple[Pattern, ...]:
     """Reads from AP-001, writes from AP-401, deletes from AP-801: new ones can be added to each."""
-    return tuple(msgspec.structs.replace(p, id=f"AP-{group * 400 + n:03}") for n, p in enumerate(patterns, 1))
+    numbers = range(start + 1, start + 1 + len(patterns))
+    return tuple(
+        msgspec.structs.replace(pattern, id=f"AP-{number:03}")
+        for pattern, number in zip(patterns, numbers, strict=True)
+    )
 
 
-def _patterns(
-    found: Sequence[DiscoveredPattern], rates: Mapping[int, tuple[float, Rate | None]], review: Review
+def _workload_of(
+    patterns: Sequence[DiscoveredPattern], uses: Sequence[PatternUse], review: Review
 ) -> tuple[Workload, dict[str, str]]:
-    rated = any(rate for _, rate in rates.values())
-    counted = len({calls for calls, _ in rates.values()}) > 1
-    groups: list[list[DiscoveredPattern]] = [[], [], []]
-    for one in found:
-        pattern = one.pattern
-        deletes = isinstance(pattern, Write) and pattern.actions[0].verb == "delete"
-        groups[0 if isinstance(pattern, Read) else 2 if deletes else 1].append(one)
-    kinds: list[tuple[Pattern, ...]] = []
+    """The workload of some patterns, and the statements that can be run, by the ids of their patterns."""
+    rates = _rates_of(uses)
+    groups: dict[int, list[DiscoveredPattern]] = {_READS: [], _WRITES: [], _DELETES: []}
+    for sql_pattern in patterns:
+        groups[_group_of(sql_pattern.pattern)].append(sql_pattern)
+    numbered_patterns: dict[int, tuple[Pattern, ...]] = {}
     sql: dict[str, str] = {}
-    for group, several in enumerate(groups):
-        named = []
-        for one in several:
-            calls, rate = rates.get(id(one), (0.0, None))
-            if rate is None and not rated and counted and calls:
-                rate = Rate(weight=calls)
-            pattern = msgspec.structs.replace(one.pattern, rate=readable(rate), verbatim={SQL: cell(one.quoted)})
-            named.append(pattern)
-        numbered = _numbered(named, group)
-        for one, pattern in zip(several, numbered, strict=True):
-            if one.sql:
-                sql[pattern.id] = one.sql
-            for note in one.notes:
+    for start, group in groups.items():
+        rated_patterns = [
+            msgspec.structs.replace(
+                sql_pattern.pattern,
+                rate=readable(rates.get(id(sql_pattern))),
+                verbatim={SQL: cell(sql_pattern.quoted_sql)},
+            )
+            for sql_pattern in group
+        ]
+        numbered_patterns[start] = _with_ids(rated_patterns, start)
+        for sql_pattern, pattern in zip(group, numbered_patterns[start], strict=True):
+            if sql_pattern.sql:
+                sql[pattern.id] = sql_pattern.sql
+            for note in sql_pattern.notes:
                 review.add(f"{pattern.id}: {note}.")
-        kinds.append(numbered)
-    if not rated:
-        review.add(
-            "The rates are not known: the log has no times. They are relative (`weight`); pass `--period` with the "
-            "time that the log covers."
-            if counted
-            else "The rates are not known: fill in Frequency, or pass a log with times, or `--period`."
-        )
-    workload = Workload(reads=kinds[0], writes=kinds[1], deletes=kinds[2])  # type: ignore[arg-type]
-    return workload, sql
+    _review_rates(uses, review)
+    reads, writes, deletes = numbered_patterns.values()
+    return Workload(reads=reads, writes=writes, deletes=deletes), sql  # type: ignore[arg-type]
+
+
+def _group_of(pattern: Pattern) -> int:
+    if isinstance(pattern, Read):
+        return _READS
+    return _DELETES if pattern.actions[0].verb is Verb.DELETE else _WRITES
+
+
+def _has_rates(uses: Iterable[PatternUse]) -> bool:
+    return any(use.rate for use in uses)
+
+
+def _has_counts(uses: Iterable[PatternUse]) -> bool:
+    """Whether some statements were seen more often than others."""
+    return len({use.calls for use in uses}) > 1
+
+
+def _rates_of(uses: Sequence[PatternUse]) -> dict[int, Rate]:
+    """The rate of each pattern, by its identity. Without times, the counts are weights."""
+    if _has_rates(uses):
+        return {id(use.sql_pattern): use.rate for use in uses if use.rate}
+    if _has_counts(uses):
+        return {id(use.sql_pattern): Rate(weight=use.calls) for use in uses if use.calls}
+    return {}
+
+
+def _review_rates(uses: Sequence[PatternUse], review: Review) -> None:
+    if _has_rates(uses):
+        return
+    review.add(
+        "The rates are not known: the log has no times. They are relative (`weight`); pass `--period` with the "
+        "time that the log covers."
+        if _has_counts(uses)
+        else "The rates are not known: fill in Frequency, or pass a log with times, or `--period`."
+    )
 
 
 def cell(sql: str) -> str:
@@ -238,7 +290,7 @@ def cell(sql: str) -> str:
 
 
 def _overview(origins: Sequence[str], entities: Mapping[str, TableEntity]) -> str:
-    rows = sum(one.table.rows for one in entities.values())
+    rows = sum(entity.table.rows for entity in entities.values())
     text = f"Derived by `prejoin discover` from a database of {len(entities)} tables with {rows:,} rows"
     text += f", and the statements of {', '.join(origins)}." if origins else "."
     return f"{text} The section To Review lists what was guessed; correct it before you design."
@@ -247,14 +299,14 @@ def _overview(origins: Sequence[str], entities: Mapping[str, TableEntity]) -> st
 def _sections(misfits: Sequence[Misfit], review: Review, left_out: Mapping[str, str]) -> Iterable[Section]:
     if misfits:
         lines = ["These statements fit no key, and are not access patterns of this table.", ""]
-        for one in sorted(misfits, key=lambda m: -m.calls):
-            often = f" ({one.calls:,.0f} times)" if one.calls > 1 else ""
-            what = one.what[:1].upper() + one.what[1:]
-            lines += [f"- {cell(one.sql)}{often}", f"  - {what}. Instead: {one.instead}."]
+        for misfit in sorted(misfits, key=lambda misfit: -misfit.calls):
+            frequency = f" ({misfit.calls:,.0f} times)" if misfit.calls > 1 else ""
+            reason = misfit.what[:1].upper() + misfit.what[1:]
+            lines += [f"- {cell(misfit.sql)}{frequency}", f"  - {reason}. Instead: {misfit.instead}."]
         yield Section("Not Served by a Key", "\n".join(lines), after="Notes")
     if left_out:
         lines = ["These tables are not moved. `prejoin discover --table NAME` or `--all-tables` adds them.", ""]
-        lines += [f"- {name}: {why}" for name, why in sorted(left_out.items())]
+        lines += [f"- {name}: {reason}" for name, reason in sorted(left_out.items())]
         yield Section("Tables Left Out", "\n".join(lines), after="Notes")
     if review.notes:
         lines = ["Guesses. Delete a line when you have checked it.", "", *(f"- {note}" for note in review.notes)]

@@ -67,8 +67,8 @@ def abort_on(client: Client, transition: Transition, state: str | Path = FOLDER)
 
 def _lacks_indexes(client: Client, transition: Transition) -> bool:
     """Whether the table lacks an index of the next design, without which none of its code is deployed."""
-    described = client.call("DescribeTable")["Table"]
-    names = {one["IndexName"] for one in described.get("GlobalSecondaryIndexes") or ()}
+    table_description = client.call("DescribeTable")["Table"]
+    names = {index["IndexName"] for index in table_description.get("GlobalSecondaryIndexes") or ()}
     return any(slot.name not in names for slot in transition.added)
 
 
@@ -127,9 +127,9 @@ def planned_change(
     if change.direction == "back":
         note = f"the table is on its way back to `{old}`: finish that first, `prejoin evolve plan {new} {old}`"
         return PlannedChange(transition, note, can_run=False)
-    done = f"finished: {', '.join(change.done)}" if change.done else "no step is finished"
+    steps = f"finished: {', '.join(change.done)}" if change.done else "no step is finished"
     back = f"to go back at any step before `clean`: `prejoin evolve abort {old} {new}`"
-    return PlannedChange(transition, f"this change is under way ({done}); {back}")
+    return PlannedChange(transition, f"this change is under way ({steps}); {back}")
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,8 @@ class StepProgress:
     seconds_left: float
 
     def __str__(self) -> str:
-        left = f"about {duration(self.seconds_left)} left"
-        return f"{self.share:.0%}, {self.read:,} items read, {self.per_second:,.0f} a second, {left}"
+        remaining = f"about {duration(self.seconds_left)} left"
+        return f"{self.share:.0%}, {self.read:,} items read, {self.per_second:,.0f} a second, {remaining}"
 
 
 @dataclass(frozen=True)

@@ -23,13 +23,14 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from prejoin.constructs.registry import maintained
 from prejoin.design.mapping.addressing import placing
-from prejoin.design.model import TABLE, Design, NextAttribute, ProjectionKind
+from prejoin.design.model import TABLE, Design, Facet, Item, NextAttribute, ProjectionKind
 from prejoin.diagnostics import Diagnostic
 from prejoin.keys import fields_of
 from prejoin.migrate import codes
 from prejoin.types import STRING, Kind, Type
-from prejoin.workload.model import VERSION, Attribute, Entity
+from prejoin.workload.model import Attribute, Entity
 
 _OTHER_WAY = "add an attribute with another name, fill it, and drop the old one in a later change"
 
@@ -71,11 +72,11 @@ class AttributeComparison:
     new: Design
     refusals: list[Diagnostic] = field(default_factory=list)
     fills: list[AttributeFill] = field(default_factory=list)
-    verified: list[tuple[str, str]] = field(default_factory=list)
+    verified_attributes: list[tuple[str, str]] = field(default_factory=list)
     """Attributes, by entity, for which each item is looked at before NEW is deployed."""
-    dropped: list[tuple[str, str]] = field(default_factory=list)
+    dropped_attributes: list[tuple[str, str]] = field(default_factory=list)
     """Attributes, by entity, that NEW does not have."""
-    renamed: list[tuple[str, str, str]] = field(default_factory=list)
+    attribute_renames: list[tuple[str, str, str]] = field(default_factory=list)
     """Entity, name in OLD and name in NEW of renamed attributes."""
     renamed_members: list[RenamedMember] = field(default_factory=list)
     next_attributes: dict[str, list[NextAttribute]] = field(default_factory=dict)
@@ -86,51 +87,53 @@ class AttributeComparison:
         """The entity in `prepare` and in `switch`."""
         prepare: list[Attribute] = []
         switch: list[Attribute] = []
-        renamed = renamed_attributes(old, new)
-        for name in dict.fromkeys(one.name for one in (*old.attributes, *new.attributes)):
+        new_names = renamed_attributes(old, new)
+        for name in dict.fromkeys(attribute.name for attribute in (*old.attributes, *new.attributes)):
             was, now = old.attribute(name), new.attribute(name)
-            if name in renamed.values():
+            if name in new_names.values():
                 continue
-            if was and name in renamed:
-                now = new.attribute(renamed[name])
+            if was and name in new_names:
+                now = new.attribute(new_names[name])
                 assert now is not None
                 self._rename(old, was, now)
-                prepare += [was, _mirrored(now)]
-                switch += [_mirrored(was), now]
+                prepare += [was, _as_mirror(now)]
+                switch += [_as_mirror(was), now]
                 continue
             if was and now:
-                both = self._both(old, was, now)
-                prepare.append(both[0])
-                switch.append(both[1])
+                versions = self._versions_of(old, was, now)
+                prepare.append(versions[0])
+                switch.append(versions[1])
                 continue
             only = was or now
             assert only is not None
-            self._in_one(only, "OLD" if was else "NEW", old, new)
+            self._check_single(only, "OLD" if was else "NEW", old, new)
             prepare.append(only)
             switch.append(only)
         return replace(old, attributes=tuple(prepare)), replace(new, attributes=tuple(switch))
 
     # --- In one of the designs --------------------------------------------------------------------------------------
 
-    def _in_one(self, only: Attribute, where: Literal["OLD", "NEW"], old: Entity, new: Entity) -> None:
+    def _check_single(self, only: Attribute, side: Literal["OLD", "NEW"], old: Entity, new: Entity) -> None:
         entity = old.name
         is_required = only.id or not (only.optional or only.default is not None)
         name = f"{entity}.{only.name}"
-        if is_required and where == "OLD":
+        if is_required and side == "OLD":
             message = f"{name} is required, and code of NEW does not write it"
             self._refuse(message, "make it optional in a change before this one, and drop it in this one")
         elif is_required:
             message = f"{name} is required, and code of OLD does not write it"
             way = "make it optional, or give it a default; the change after this one can require it"
-            gone = [one.name for one in old.attributes if one.type == only.type and new.attribute(one.name) is None]
-            hint = f". If it is the new name of {gone[0]}, write `renamed from {gone[0]}`" if gone else ""
-            self._refuse(message, way + hint)
-        elif where == "NEW" and only.default is not None:
+            for attribute in old.attributes:
+                if attribute.type == only.type and new.attribute(attribute.name) is None:
+                    way += f". If it is the new name of {attribute.name}, write `renamed from {attribute.name}`"
+                    break
+            self._refuse(message, way)
+        elif side == "NEW" and only.default is not None:
             self.fills.append(AttributeFill(entity, only.name, "NEW"))
-        elif where == "OLD" and only.type.kind is Kind.CONTENT:
+        elif side == "OLD" and only.type.kind is Kind.CONTENT:
             self.notes.append(f"the contents of {name} stay: delete them with code of OLD before the change")
-        elif where == "OLD":
-            self.dropped.append((entity, only.name))
+        elif side == "OLD":
+            self.dropped_attributes.append((entity, only.name))
 
     # --- Renamed ----------------------------------------------------------------------------------------------------
 
@@ -138,16 +141,16 @@ class AttributeComparison:
         name = f"{old.name}.{was.name}"
         special = [
             word
-            for word, is_it in (
+            for word, is_special in (
                 ("an id", was.id or now.id),
                 ("the TTL attribute", was.ttl or now.ttl),
                 ("a set", was.type.kind is Kind.SET),
                 ("a content", was.type.kind is Kind.CONTENT),
-                ("the version of a history", bool(old.history) and was.name == VERSION),
-                ("a sharded counter", any(was.name in one.attributes for one in self.old.counters)),
+                ("the version of a history", bool(old.history) and was.name in maintained(old)),
+                ("a sharded counter", any(was.name in counter.attributes for counter in self.old.counters)),
                 ("kept equal to another attribute", bool(was.follows or now.follows)),
             )
-            if is_it
+            if is_special
         ]
         if special:
             message = f"{name} is {special[0]}, and cannot be renamed while the code runs"
@@ -155,46 +158,56 @@ class AttributeComparison:
         elif (was.type, was.optional, was.default) != (now.type, now.optional, now.default):
             message = f"{name} becomes {now.name}, and gets another type, default or `optional`"
             self._refuse(message, "rename it in one change, and make the other change before or after it")
-        self.renamed.append((old.name, was.name, now.name))
+        self.attribute_renames.append((old.name, was.name, now.name))
 
     # --- In both ----------------------------------------------------------------------------------------------------
 
-    def _both(self, old: Entity, was: Attribute, now: Attribute) -> tuple[Attribute, Attribute]:
-        name = f"{old.name}.{now.name}"
-        if members := renamed_members(was, now):
+    def _versions_of(self, old: Entity, was: Attribute, now: Attribute) -> tuple[Attribute, Attribute]:
+        members = renamed_members(was, now)
+        if members:
             self._rename_members(old, was, now, members)
             return was, now
         readable = type_of_both(was.type, now.type)
-        is_in_key = is_placing(old.name, was.name, self.old) or is_placing(old.name, now.name, self.new)
         if readable is None or was.id != now.id or was.ttl != now.ttl:
-            message = f"{name} is {_description(was)} in OLD and {_description(now)} in NEW"
-            is_integer = was.type.kind is Kind.INTEGER and now.type.kind is Kind.NUMBER
-            if was.id and now.id:
-                self._refuse(message, _OTHER_ID)
-                return was, now
-            self._refuse(message, "make it a decimal, which holds every integer" if is_integer else _OTHER_WAY)
+            self._refuse_other_form(f"{old.name}.{now.name}", was, now)
             return was, now
+        is_in_key = is_placing(old.name, was.name, self.old) or is_placing(old.name, now.name, self.new)
         if is_in_key and {was.type.kind, now.type.kind} == {Kind.INTEGER, Kind.DECIMAL}:
-            message = f"{name} is {was.type} in OLD and {now.type} in NEW, and it is part of a key"
+            # Keys hold integers and decimals in different forms.
+            message = f"{old.name}.{now.name} is {was.type} in OLD and {now.type} in NEW, and it is part of a key"
             self._refuse(message, _OTHER_WAY)
-        prepare = replace(was, type=readable)
-        lost = _lost_values(was.type, now.type)
+        prepare = self._with_new_default(old.name, replace(was, type=readable), now, is_in_key=is_in_key)
         becomes_required = was.optional and not now.optional
-        if becomes_required:
-            prepare = replace(prepare, default=now.default)
+        lost_values = _lost_values(was.type, now.type)
+        if becomes_required or lost_values:
+            self._require(old, now, becomes_required, lost_values)
+        return prepare, now
+
+    def _refuse_other_form(self, name: str, was: Attribute, now: Attribute) -> None:
+        """Refuses an attribute of which no code can read what both designs write."""
+        fix = _OTHER_WAY
+        if was.id and now.id:
+            fix = _OTHER_ID
+        elif was.type.kind is Kind.INTEGER and now.type.kind is Kind.NUMBER:
+            fix = "make it a decimal, which holds every integer"
+        self._refuse(f"{name} is {_description(was)} in OLD and {_description(now)} in NEW", fix)
+
+    def _with_new_default(self, entity: str, was: Attribute, now: Attribute, *, is_in_key: bool) -> Attribute:
+        """The attribute of `prepare`, optional or with a default as NEW needs it. Notes defaults to be written."""
+        if was.optional and not now.optional:
             if now.default is not None:
-                self.fills.append(AttributeFill(old.name, now.name, "NEW"))
-        elif was.default is not None and was.default != now.default:
+                self.fills.append(AttributeFill(entity, now.name, "NEW"))
+            return replace(was, default=now.default)
+        if was.default is not None and was.default != now.default:
+            # Items without it mean the default of OLD, which code of NEW does not know.
             if now.optional and is_in_key:
-                message = f"{name} has a default in OLD, is optional in NEW, and is part of a key"
+                message = f"{entity}.{now.name} has a default in OLD, is optional in NEW, and is part of a key"
                 self._refuse(message, "drop the default in a change before this one, so that each item has a value")
             only_before_new = now.optional or now.default is not None
-            self.fills.append(AttributeFill(old.name, now.name, "OLD", only_before_new))
+            self.fills.append(AttributeFill(entity, now.name, "OLD", only_before_new))
         elif now.optional and was.default is None:
-            prepare = replace(prepare, optional=True)
-        if becomes_required or lost:
-            self._require(old, now, becomes_required, lost)
-        return prepare, now
+            return replace(was, optional=True)
+        return was
 
     def _rename_members(self, old: Entity, was: Attribute, now: Attribute, members: Mapping[str, str]) -> None:
         """Notes members with another name in NEW. Keys that cannot have both names are refused."""
@@ -220,22 +233,22 @@ class AttributeComparison:
             self._refuse(f"{name}: {words}, and {obstacles[0]}", fix)
         self.renamed_members += [RenamedMember(old.name, now.name, *pair) for pair in members.items()]
 
-    def _require(self, old: Entity, now: Attribute, is_required: bool, lost: tuple[str, ...]) -> None:
+    def _require(self, old: Entity, now: Attribute, is_required: bool, lost_values: tuple[str, ...]) -> None:
         """Notes what `prepare` must not write any more, and which items are verified."""
         name = f"{old.name}.{now.name}"
-        must_be_verified = bool(lost) or now.default is None
+        must_be_verified = bool(lost_values) or now.default is None
         if must_be_verified:
             if old.history:
                 message = f"versions in the history of {old.name} may not fit {now.name} of NEW"
-                way = "give it a default in NEW" if not lost else "keep the members of the enum"
+                way = "give it a default in NEW" if not lost_values else "keep the members of the enum"
                 self._refuse(message, way)
-            self.verified.append((old.name, now.name))
-        values = now.type.values if lost else ()
+            self.verified_attributes.append((old.name, now.name))
+        values = now.type.values if lost_values else ()
         self.next_attributes.setdefault(old.name, []).append(NextAttribute(now.name, is_required, values))
         if is_required and now.default is None:
             self.notes.append(f"`prepare` refuses writes that leave out {name}: the application has to give it")
-        if lost:
-            self.notes.append(f"`prepare` refuses to write {' and '.join(lost)} as {name}")
+        if lost_values:
+            self.notes.append(f"`prepare` refuses to write {' and '.join(lost_values)} as {name}")
 
     def _refuse(self, message: str, fix: str) -> None:
         self.refusals.append(codes.CHANGED_ATTRIBUTE.at(None, message, fix))
@@ -260,8 +273,8 @@ def renamed_members(was: Attribute, now: Attribute) -> dict[str, str]:
     in_old, in_new = frozenset(was.type.values), frozenset(now.type.values)
     forward = {former: member for member, former in now.renamed_members}
     back = dict(was.renamed_members)
-    gone, added = in_old - in_new, in_new - in_old
-    return {before: after for before, after in (back | forward).items() if before in gone and after in added}
+    old_only, new_only = in_old - in_new, in_new - in_old
+    return {before: after for before, after in (back | forward).items() if before in old_only and after in new_only}
 
 
 def obstacles_to_two_words(entity: str, attribute: str, design: Design) -> Iterator[str]:
@@ -271,28 +284,31 @@ def obstacles_to_two_words(entity: str, attribute: str, design: Design) -> Itera
     and a guard excludes one value.
     """
     for item in design.items:
-        if item.entity != entity:
-            continue
-        for facet in item.facets:
-            fields = {name for text in (*facet.pk, *facet.sk) for name in fields_of(text)}
-            slot = design.slot(facet.slot)
-            if attribute not in fields:
-                continue
-            if item.copy or facet.slot == TABLE:
-                yield f"it is part of a key of {'the copy ' if item.copy else ''}{item.name}"
-            elif _is_in(attribute, facet.pk) and _is_in(attribute, facet.sk):
-                yield f"it is twice in the key in {facet.slot}"
-            elif slot and slot.projection.kind is not ProjectionKind.ALL:
-                yield f"it is part of a key in {slot.name}, which does not hold all attributes"
+        if item.entity == entity:
+            for facet in item.facets:
+                yield from _obstacles_in_key(attribute, item, facet, design)
     if any(guard.entity == entity and attribute in guard.attributes for guard in design.guards):
         yield "it is unique, alone or with others"
+
+
+def _obstacles_in_key(attribute: str, item: Item, facet: Facet, design: Design) -> Iterator[str]:
+    is_in_pk, is_in_sk = _is_in(attribute, facet.pk), _is_in(attribute, facet.sk)
+    if not (is_in_pk or is_in_sk):
+        return
+    slot = design.slot(facet.slot)
+    if item.copy or facet.slot == TABLE:
+        yield f"it is part of a key of {'the copy ' if item.copy else ''}{item.name}"
+    elif is_in_pk and is_in_sk:
+        yield f"it is twice in the key in {facet.slot}"
+    elif slot and slot.projection.kind is not ProjectionKind.ALL:
+        yield f"it is part of a key in {slot.name}, which does not hold all attributes"
 
 
 def _is_in(attribute: str, templates: tuple[str, ...]) -> bool:
     return any(attribute in fields_of(text) for text in templates)
 
 
-def _mirrored(attribute: Attribute) -> Attribute:
+def _as_mirror(attribute: Attribute) -> Attribute:
     """The other name of an attribute, which is only written."""
     return replace(attribute, optional=True, default=None, unique=False, follows=None, copy_of="", snapshot_of="")
 

@@ -5,7 +5,7 @@ Each change of an item has the conditions that the item is of the entity, and th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -47,7 +47,7 @@ class _Default:
     """The field of the class."""
     wire: str
     value: Any
-    encoded: Json
+    wire_value: Json
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ class _ItemPlace:
     def attributes(self, item: Json) -> Json:
         if not self.within:
             return item
-        found: Json = item.get(self.within, {}).get("M", {})
-        return found
+        members: Json = item.get(self.within, {}).get("M", {})
+        return members
 
 
 class AttributeWork:
@@ -76,9 +76,9 @@ class AttributeWork:
                 continue
             version = transition.old if fill.default_of == "OLD" else transition.new
             self._defaults.setdefault(fill.entity, []).extend(_default(version, fill.entity, fill.attribute))
-        self._verified: dict[str, list[AttributeCodec]] = {}
+        self._verified_contents: dict[str, list[AttributeCodec]] = {}
         for entity, attribute in transition.verified:
-            self._verified.setdefault(entity, []).append(_codec(transition.new, entity, attribute))
+            self._verified_contents.setdefault(entity, []).append(_codec(transition.new, entity, attribute))
         self._renamed: dict[str, BoundEntity[Any]] = {}
         for name, _, _ in transition.renamed:
             if (entity_of_new := _bound(transition.new, name)) is not None:
@@ -100,7 +100,8 @@ class AttributeWork:
         if place is None:
             return None
         attributes = place.attributes(item)
-        lacking = [one for one in self._defaults.get(place.entity, ()) if is_absent(attributes.get(one.wire))]
+        defaults = self._defaults.get(place.entity, ())
+        lacking = [default for default in defaults if is_absent(attributes.get(default.wire))]
         if not lacking or (place.within and not attributes):
             return None
         if not place.within:
@@ -111,14 +112,14 @@ class AttributeWork:
             if not same(self._schema.facet_key(entity.base, values), self._schema.item_key(item)):
                 return None  # the audit reports it
             if _has_more_than_attributes(entity, lacking):
-                known = {name: values[name] for name in entity.base.attributes}
-                changes = Changes({one.name: _if_absent(one, item) for one in lacking})
-                write = Write("update", entity, known, changes=changes, read_first=True)
-                return ItemChange("default", write=rewrite_same_version(write, item))
-        to = Placeholders()
-        sets = [f"{_path(place, one.wire, to)} = {to.value(one.encoded)}" for one in lacking]
-        tests = [_as_read(place, one.wire, attributes, to) for one in lacking]
-        return ItemChange("default", self._update(item, f"SET {', '.join(sets)}", tests, to))
+                return _fill_by_client(entity, item, values, lacking)
+        placeholders = Placeholders()
+        sets = [
+            f"{_path(place, default.wire, placeholders)} = {placeholders.value(default.wire_value)}"
+            for default in lacking
+        ]
+        tests = [_as_read(place, default.wire, attributes, placeholders) for default in lacking]
+        return ItemChange("default", self._update(item, f"SET {', '.join(sets)}", tests, placeholders))
 
     def drop(self, item: Json) -> ItemChange | None:
         """The update that removes the attributes that NEW does not have; None if an item has none of them."""
@@ -129,10 +130,10 @@ class AttributeWork:
         names = [name for name in self._dropped.get(place.entity, ()) if name in attributes]
         if not names:
             return None
-        to = Placeholders()
-        text = f"REMOVE {', '.join(_path(place, name, to) for name in names)}"
-        tests = [_as_read(place, name, attributes, to) for name in names]
-        return ItemChange("attributes removed", self._update(item, text, tests, to))
+        placeholders = Placeholders()
+        text = f"REMOVE {', '.join(_path(place, name, placeholders) for name in names)}"
+        tests = [_as_read(place, name, attributes, placeholders) for name in names]
+        return ItemChange("attributes removed", self._update(item, text, tests, placeholders))
 
     def is_renamed(self, item: Json | None) -> bool:
         """Whether an item has the new names of its attributes: code of NEW does not write the old ones."""
@@ -145,7 +146,7 @@ class AttributeWork:
         place = self._place(item)
         if place is None or place.within or is_expired(self._schema.ttl, item):
             return None
-        for attribute in self._verified.get(place.entity, ()):
+        for attribute in self._verified_contents.get(place.entity, ()):
             if (reason := _unfit_reason(attribute, item.get(attribute.wire))) is not None:
                 tag = item[self._schema.type_attribute]["S"]
                 return Finding("unfit", tag, self._schema.item_key(item), item, None, reason=reason)
@@ -154,15 +155,15 @@ class AttributeWork:
     def _place(self, item: Json) -> _ItemPlace | None:
         return self._places.get(item.get(self._schema.type_attribute, {}).get("S", ""))
 
-    def _update(self, item: Json, text: str, tests: Iterable[str], to: Placeholders) -> dict[str, Any]:
+    def _update(self, item: Json, text: str, tests: Iterable[str], placeholders: Placeholders) -> dict[str, Any]:
         """An update on the condition that the item is still of its entity."""
         name = self._schema.type_attribute
-        condition = " AND ".join([f"{to.name(name)} = {to.value(item[name])}", *tests])
+        condition = " AND ".join([f"{placeholders.name(name)} = {placeholders.value(item[name])}", *tests])
         return {
             "Key": self._schema.item_key(item),
             "UpdateExpression": text,
             "ConditionExpression": condition,
-            **to.parameters(),
+            **placeholders.parameters(),
         }
 
 
@@ -218,18 +219,28 @@ def _if_absent(default: _Default, item: Json) -> Any:
     return default.value if default.wire in item else First((default.name,), default.value)
 
 
+def _fill_by_client(
+    entity: BoundEntity[Any], item: Json, values: Mapping[str, Any], lacking: Iterable[_Default]
+) -> ItemChange:
+    """The write of defaults that are part of keys, copies or guards: the client writes these, too."""
+    key_values = {name: values[name] for name in entity.base.attributes}
+    changes = Changes({default.name: _if_absent(default, item) for default in lacking})
+    write = Write("update", entity, key_values, changes=changes, read_first=True)
+    return ItemChange("default", write=rewrite_same_version(write, item))
+
+
 def _has_more_than_attributes(entity: BoundEntity[Any], lacking: list[_Default]) -> bool:
     """Whether keys, copies, guards or versions of an item may change with its attributes."""
-    names = {one.name for one in lacking}
+    names = {default.name for default in lacking}
     return bool(entity.patterns) or any(names & set(facet.placing) for facet in entity.indexes.values())
 
 
-def _path(place: _ItemPlace, wire: str, to: Placeholders) -> str:
-    return f"{to.name(place.within)}.{to.name(wire)}" if place.within else to.name(wire)
+def _path(place: _ItemPlace, wire: str, placeholders: Placeholders) -> str:
+    return f"{placeholders.name(place.within)}.{placeholders.name(wire)}" if place.within else placeholders.name(wire)
 
 
-def _as_read(place: _ItemPlace, wire: str, attributes: Json, to: Placeholders) -> str:
+def _as_read(place: _ItemPlace, wire: str, attributes: Json, placeholders: Placeholders) -> str:
     """The condition that an attribute is as it was read."""
-    path = _path(place, wire, to)
+    path = _path(place, wire, placeholders)
     value = attributes.get(wire)
-    return f"attribute_not_exists({path})" if value is None else f"{path} = {to.value(value)}"
+    return f"attribute_not_exists({path})" if value is None else f"{path} = {placeholders.value(value)}"

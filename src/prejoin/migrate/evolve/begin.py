@@ -77,27 +77,41 @@ def _require_design(record: TableRecord, transition: Transition, source: str, ta
 
 def _require_items(transition: Transition, client: Client) -> None:
     """Looks whether a table without a record has the indexes of the old design, and not only items of the new one."""
-    old, new = transition.old, transition.new
-    described = client._run(describe(client.table)) or {}
-    there = {one["IndexName"] for one in described.get("GlobalSecondaryIndexes") or ()}
-    lacking = [slot.name for slot in old.design.indexes if not slot.local and slot.name not in there]
-    if lacking:
-        message = f"the table lacks the index {lacking[0]} of `{old.name}`"
-        fix = (
-            f"is `{old.name}` the design of the table? The first folder is the design in force, the second the next one"
-        )
-        raise RefusedError(codes.OTHER_CHANGE, message, fix)
+    _require_indexes(transition.old, client)
     items = client.call("Scan", {"Limit": _SAMPLE, "ConsistentRead": True})["Items"]
+    _refuse_items_of_new(transition.old, transition.new, items)
+    _refuse_names_of_new(transition, items)
+
+
+def _require_indexes(old: CodeVersion, client: Client) -> None:
+    table_description = client._run(describe(client.table)) or {}
+    index_names = {index["IndexName"] for index in table_description.get("GlobalSecondaryIndexes") or ()}
+    for slot in old.design.indexes:
+        if not slot.local and slot.name not in index_names:
+            message = f"the table lacks the index {slot.name} of `{old.name}`"
+            question = f"is `{old.name}` the design of the table?"
+            fix = f"{question} The first folder is the design in force, the second the next one"
+            raise RefusedError(codes.OTHER_CHANGE, message, fix)
+
+
+def _refuse_items_of_new(old: CodeVersion, new: CodeVersion, items: Iterable[Json]) -> None:
     # Items of entities with the same keys in both designs say nothing.
-    of_old = [item for item in items if _fits(old, item) and not _fits(new, item)]
-    of_new = [item for item in items if _fits(new, item) and not _fits(old, item)]
+    items_of_one_design = [item for item in items if _fits(old, item) != _fits(new, item)]
+    if any(_fits(old, item) for item in items_of_one_design):
+        return
     kept_entities = [entity.name for entity in old.workload.entities if new.workload.entity(entity.name)]
-    if not of_old and any(_is_of(new, item, kept_entities) for item in of_new):
+    if any(_is_of(new, item, kept_entities) for item in items_of_one_design):
         message = f"the table has items of `{new.name}`, and none of `{old.name}`: the folders are exchanged"
         raise RefusedError(codes.OTHER_CHANGE, message, f"write `prejoin evolve … {new.name} {old.name}`")
-    names = [names for item in items for names in _names_in(transition, item)]
+
+
+def _refuse_names_of_new(transition: Transition, items: Iterable[Json]) -> None:
+    """Refuses a table whose items have new names of attributes, and no old one."""
+    old, new = transition.old, transition.new
+    names = [name for item in items for name in _names_in(transition, item)]
     new_names = [name for name, _, has_new in names if has_new]
-    if new_names and not any(has_old for _, has_old, _ in names):
+    has_old_names = any(has_old for _, has_old, _ in names)
+    if new_names and not has_old_names:
         message = f"the items of the table have {new_names[0]}, as in `{new.name}`: the folders are exchanged"
         raise RefusedError(codes.OTHER_CHANGE, message, f"write `prejoin evolve … {new.name} {old.name}`")
 

@@ -27,11 +27,10 @@ from prejoin.migrate.evolve.passes import PassOutcome, TablePasses
 from prejoin.migrate.evolve.transition import TWIN, Transition
 from prejoin.migrate.evolve.twins import PairKind, pair_kinds
 from prejoin.patterns.history import OBJECT, HistoryPattern
-from prejoin.patterns.integrity.audit import is_race, read_items
+from prejoin.patterns.integrity.audit import read_items
 from prejoin.patterns.integrity.findings import Finding, Judge
 from prejoin.patterns.large.content import DATA
 from prejoin.patterns.large.large import LargePattern
-from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.values import equal
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.render import Placeholders
@@ -83,10 +82,10 @@ class VersionKind:
     pair: PairKind
     leaving: HistoryPattern
     coming: HistoryPattern
-    changed: frozenset[str]
+    changing_names: frozenset[str]
     """Attributes that the change itself writes into versions or removes from them."""
 
-    compared: ClassVar[str] = OBJECT
+    compared_name: ClassVar[str] = OBJECT
     """The attribute that is compared when a version is checked or deleted."""
 
     @property
@@ -96,10 +95,10 @@ class VersionKind:
     def key_values(self, item: Json) -> Mapping[str, Any] | None:
         """The attributes of a version that are in the keys; None if they cannot be read."""
         codec = self.pair.leaving.codec
-        stored = item.get(OBJECT, {}).get("M", {})
+        attributes = item.get(OBJECT, {}).get("M", {})
         names = {*self.leaving.facet.attributes, *self.coming.facet.attributes}
         try:
-            return {name: codec.attribute(name).value.decode(stored[codec.attribute(name).wire]) for name in names}
+            return {name: codec.attribute(name).value.decode(attributes[codec.attribute(name).wire]) for name in names}
         except (KeyError, ValueError, TypeError):
             return None
 
@@ -108,16 +107,16 @@ class VersionKind:
         pattern = self.leaving if of_leaving else self.coming
         return self.pair.leaving_schema.facet_key(pattern.facet, values)
 
-    def carried(self, item: Json, values: Mapping[str, Any], *, to_leaving: bool) -> Json:
+    def copy_under_other_key(self, item: Json, values: Mapping[str, Any], *, to_leaving: bool) -> Json:
         """A version under its other key."""
         type_attribute = self.pair.leaving_schema.type_attribute
         tag = self.tags[0 if to_leaving else 1]
         return {**item, **self.key(values, of_leaving=to_leaving), type_attribute: {"S": tag}}
 
-    def are_equal(self, one: Json, other: Json) -> bool:
+    def are_equal(self, attributes: Json, other_attributes: Json) -> bool:
         """Whether two items hold the same version."""
-        first, second = (item.get(OBJECT, {}).get("M", {}) for item in (one, other))
-        names = (first.keys() | second.keys()) - self.changed
+        first, second = (item.get(OBJECT, {}).get("M", {}) for item in (attributes, other_attributes))
+        names = (first.keys() | second.keys()) - self.changing_names
         return all(name in first and name in second and equal(first[name], second[name]) for name in names)
 
     @property
@@ -139,7 +138,7 @@ class PartKind:
 
     pair: PairKind
     pattern: LargePattern
-    compared: ClassVar[str] = OWNER
+    compared_name: ClassVar[str] = OWNER
     keeps_all: ClassVar[bool] = True
 
     @property
@@ -157,16 +156,16 @@ class PartKind:
         """The key of a part under one of the keys of its entity."""
         return self.pair.leaving_schema.facet_key(self.pattern.facets[0 if of_leaving else 1], values)
 
-    def carried(self, item: Json, values: Mapping[str, Any], *, to_leaving: bool) -> Json:
+    def copy_under_other_key(self, item: Json, values: Mapping[str, Any], *, to_leaving: bool) -> Json:
         """A part under its other key."""
         number = 0 if to_leaving else 1
         tag, owner = {"S": self.tags[number]}, {"M": self.pair.keys(values)[number]}
         key = self.key(values, of_leaving=to_leaving)
         return {**item, **key, self.pair.leaving_schema.type_attribute: tag, OWNER: owner}
 
-    def are_equal(self, one: Json, other: Json) -> bool:
+    def are_equal(self, attributes: Json, other_attributes: Json) -> bool:
         """Whether two parts hold the same bytes. Each upload has an id of its own."""
-        return one.get(DATA) == other.get(DATA)
+        return attributes.get(DATA) == other_attributes.get(DATA)
 
     def is_kept(self, values: Mapping[str, Any], items: Iterable[Json]) -> bool:
         return True
@@ -186,7 +185,7 @@ def version_kinds(transition: Transition) -> tuple[VersionKind, ...]:
     """The histories of entities that get another key in the table."""
     kinds: list[VersionKind] = []
     for name, pair in zip(transition.moved, pair_kinds(transition), strict=True):
-        patterns = {one.of: one for one in pair.leaving.patterns if isinstance(one, HistoryPattern)}
+        patterns = {pattern.of: pattern for pattern in pair.leaving.patterns if isinstance(pattern, HistoryPattern)}
         if TWIN in patterns:
             fields = transition.prepare.package.fields[name]
             attributes = [fill.attribute for fill in transition.fills if fill.entity == name]
@@ -208,26 +207,12 @@ class CarriedWork:
 
     def run_pass(self, name: str) -> PassOutcome:
         """Goes through the table once."""
-        outcome = PassOutcome()
-        for page in self._passes.pages(name):
-            for _, result in self._passes.each(self._settle, self._pairs_of(page, outcome)):
-                match result:
-                    case Finding():
-                        outcome.report(result)
-                    case CarriedAction.NOTHING:
-                        pass
-                    case CarriedAction():
-                        outcome.changes += 1
-                        self.written[result.value] += 1
-                    case None:
-                        outcome.changes += 1  # the next pass looks at it again
-            self._passes.show(f"{self._passes.read:,} items read, {outcome.changes:,} done")
-        return outcome
+        return self._passes.settle(name, self._pairs_of, self._settle, CarriedAction.NOTHING, self.written)
 
     def _pairs_of(self, items: list[Json], outcome: PassOutcome) -> Iterator[CarriedPair]:
         """The items of a page with something to do, each once: by the leaving one, or by a coming one without it."""
         judge, schema = Judge(self._client.schema), self._client.schema
-        found: list[tuple[VersionKind | PartKind, Json, bool, Json]] = []
+        entries: list[tuple[VersionKind | PartKind, Json, bool, Json]] = []
         for item in items:
             tag = item.get(schema.type_attribute, {}).get("S", "")
             kind = self._kinds.get(tag)
@@ -240,11 +225,11 @@ class CarriedWork:
             if values is None:
                 outcome.report(Finding("damaged", tag, schema.item_key(item), item, None))
                 continue
-            found.append((kind, item, is_leaving, kind.key(values, of_leaving=not is_leaving)))
-        keys = {judge.key(key): key for _, _, _, key in found}
-        others = self._client._run(read_items(self._client.table, judge, list(keys.values())))
-        for kind, item, is_leaving, key in found:
-            other = others[judge.key(key)]
+            entries.append((kind, item, is_leaving, kind.key(values, of_leaving=not is_leaving)))
+        keys = {judge.key(key): key for _, _, _, key in entries}
+        counterparts = self._client._run(read_items(self._client.table, judge, list(keys.values())))
+        for kind, item, is_leaving, key in entries:
+            other = counterparts[judge.key(key)]
             if not is_leaving and other is not None:
                 continue  # the pass meets the leaving one, too
             pair = CarriedPair(kind, item, other) if is_leaving else CarriedPair(kind, None, item)
@@ -261,17 +246,17 @@ class CarriedWork:
         values = pair.kind.key_values(item)
         assert values is not None  # `_pairs_of` has read them
         is_leaving = pair.leaving is not None
-        judge, compared = self._judge, pair.kind.compared
+        judge, compared_name = self._judge, pair.kind.compared_name
         if action is CarriedAction.WRITE_OTHER:
             key = pair.kind.key(values, of_leaving=not is_leaving)
             if not pair.kind.is_kept(values, self._items_of(pair.kind, values)):
-                actions = [_delete(judge, item, compared), _check_absent(judge, key)]
-                return CarriedAction.DELETE_SURPLUS if self._send(actions) else None
-            copied = pair.kind.carried(item, values, to_leaving=not is_leaving)
-            return action if self._send([_check(judge, item, compared), _put(judge, copied)]) else None
+                actions = [_delete(judge, item, compared_name), _check_absent(judge, key)]
+                return CarriedAction.DELETE_SURPLUS if self._passes.write(actions) else None
+            copy = pair.kind.copy_under_other_key(item, values, to_leaving=not is_leaving)
+            return action if self._passes.write([_check(judge, item, compared_name), _put(judge, copy)]) else None
         assert pair.coming is not None  # or it would be written
-        actions = [_delete(judge, item, compared), _check(judge, pair.coming, compared)]
-        return action if self._send(actions) else None
+        actions = [_delete(judge, item, compared_name), _check(judge, pair.coming, compared_name)]
+        return action if self._passes.write(actions) else None
 
     def _items_of(self, kind: VersionKind | PartKind, values: Mapping[str, Any]) -> list[Json]:
         """The items of the object whose version has these values, under both keys."""
@@ -284,42 +269,30 @@ class CarriedWork:
     def _judge(self) -> Judge:
         return Judge(self._client.schema)
 
-    def _send(self, actions: list[dict[str, Any]]) -> bool:
-        """Sends the actions. Returns False if an item is not any more as it was read."""
-        table = self._client.table
-        body = [{kind: {"TableName": table, **said} for kind, said in action.items()} for action in actions]
-        try:
-            self._client.call("TransactWriteItems", {"TransactItems": body})
-        except DynamoDBError as error:
-            if not is_race(error):
-                raise
-            return False
-        return True
-
 
 def _put(judge: Judge, item: Json) -> dict[str, Any]:
-    to = Placeholders()
-    condition = f"attribute_not_exists({to.name(judge.names[0])})"
-    return {"Put": {"Item": item, "ConditionExpression": condition, **to.parameters()}}
+    placeholders = Placeholders()
+    condition = f"attribute_not_exists({placeholders.name(judge.names[0])})"
+    return {"Put": {"Item": item, "ConditionExpression": condition, **placeholders.parameters()}}
 
 
 def _check_absent(judge: Judge, key: Json) -> dict[str, Any]:
-    to = Placeholders()
-    condition = f"attribute_not_exists({to.name(judge.names[0])})"
-    return {"ConditionCheck": {"Key": key, "ConditionExpression": condition, **to.parameters()}}
+    placeholders = Placeholders()
+    condition = f"attribute_not_exists({placeholders.name(judge.names[0])})"
+    return {"ConditionCheck": {"Key": key, "ConditionExpression": condition, **placeholders.parameters()}}
 
 
-def _delete(judge: Judge, item: Json, compared: str) -> dict[str, Any]:
-    return {"Delete": {"Key": judge.key_of(item), **_as_read(judge, item, compared)}}
+def _delete(judge: Judge, item: Json, compared_name: str) -> dict[str, Any]:
+    return {"Delete": {"Key": judge.key_of(item), **_as_read(judge, item, compared_name)}}
 
 
-def _check(judge: Judge, item: Json, compared: str) -> dict[str, Any]:
-    return {"ConditionCheck": {"Key": judge.key_of(item), **_as_read(judge, item, compared)}}
+def _check(judge: Judge, item: Json, compared_name: str) -> dict[str, Any]:
+    return {"ConditionCheck": {"Key": judge.key_of(item), **_as_read(judge, item, compared_name)}}
 
 
-def _as_read(judge: Judge, item: Json, compared: str) -> dict[str, Any]:
+def _as_read(judge: Judge, item: Json, compared_name: str) -> dict[str, Any]:
     """The condition that an item is still as it was read."""
-    to = Placeholders()
-    names = [name for name in (compared, judge.schema.type_attribute) if name in item]
-    text = " AND ".join(f"{to.name(name)} = {to.value(item[name])}" for name in names)
-    return {"ConditionExpression": text, **to.parameters()}
+    placeholders = Placeholders()
+    names = [name for name in (compared_name, judge.schema.type_attribute) if name in item]
+    text = " AND ".join(f"{placeholders.name(name)} = {placeholders.value(item[name])}" for name in names)
+    return {"ConditionExpression": text, **placeholders.parameters()}

@@ -29,9 +29,8 @@ from prejoin.migrate.evolve.passes import PassOutcome, TablePasses
 from prejoin.migrate.evolve.transition import Transition
 from prejoin.migrate.evolve.twins import PairKind, pair_kinds
 from prejoin.patterns.aggregates.sharded_counter import BoundCounter, counted_mark
-from prejoin.patterns.integrity.audit import is_race, patiently
+from prejoin.patterns.integrity.audit import patiently
 from prejoin.patterns.integrity.findings import Finding
-from prejoin.protocol.errors import DynamoDBError
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.render import Placeholders
 from prejoin.table.conversation import Request
@@ -95,8 +94,8 @@ class CounterKind:
 
     def difference(self, shard: Json | None) -> dict[str, Decimal]:
         """What the other shard lacks, by attribute."""
-        found = {wire: _number(shard, wire) - _number(shard, counted_mark(wire)) for wire in self.wires}
-        return {wire: amount for wire, amount in found.items() if amount}
+        differences = {wire: _number(shard, wire) - _number(shard, counted_mark(wire)) for wire in self.wires}
+        return {wire: amount for wire, amount in differences.items() if amount}
 
     def is_noted(self, shard: Json | None) -> bool:
         """Whether the other shard existed once."""
@@ -125,18 +124,11 @@ class CounterWork:
 
     def run_pass(self, name: str) -> PassOutcome:
         """Goes through the table once."""
-        outcome = PassOutcome()
+        return self._passes.settle(name, self._shards_of, self._settle, CounterAction.NOTHING, self.written)
+
+    def _shards_of(self, page: list[Json], _: PassOutcome) -> list[Json]:
         type_attribute = self._client.schema.type_attribute
-        for page in self._passes.pages(name):
-            shards = [item for item in page if item.get(type_attribute, {}).get("S", "") in self._kinds]
-            for _, result in self._passes.each(self._settle, shards):
-                if isinstance(result, Finding):
-                    outcome.report(result)
-                elif result is not CounterAction.NOTHING:
-                    outcome.changes += 1
-                    self.written[result.value] += 1
-            self._passes.show(f"{self._passes.read:,} items read, {outcome.changes:,} done")
-        return outcome
+        return [item for item in page if item.get(type_attribute, {}).get("S", "") in self._kinds]
 
     def _settle(self, item: Json) -> CounterAction | Finding:
         """Does what is to be done with a shard, and returns it."""
@@ -145,10 +137,11 @@ class CounterWork:
         keys = kind.keys(item)
         if keys is None:
             return Finding("damaged", item[schema.type_attribute]["S"], schema.item_key(item), item, None)
+        # Counters change all the time: a shard that was written since is read again at once, not in the next pass.
         for _ in range(_ATTEMPTS):
             leaving, coming = self._read(keys.leaving, keys.coming)
             action, actions = self._actions(kind, keys, leaving, coming)
-            if not actions or self._send(actions):
+            if not actions or self._passes.write(actions):
                 return action
         return CounterAction.CARRY  # the next pass tries again
 
@@ -156,68 +149,72 @@ class CounterWork:
         self, kind: CounterKind, keys: ShardKeys, leaving: Json | None, coming: Json | None
     ) -> tuple[CounterAction, list[dict[str, Any]]]:
         """What is to be done with both shards, and the actions of the transaction that does it."""
-        from_leaving, from_coming = kind.difference(leaving), kind.difference(coming)
         if self._at_end:
-            if leaving is None:
-                return CounterAction.NOTHING, []
-            actions = [_delete(kind, keys[0], leaving)]
-            if from_leaving or kind.is_noted(coming):
-                actions.append(_add_last(kind, keys[1], coming, kind.tags[1], from_leaving))
-            return CounterAction.DELETE, actions
-        for key, shard, other_key, other in ((keys[0], leaving, keys[1], coming), (keys[1], coming, keys[0], leaving)):
-            if shard is None or other is not None or not kind.is_noted(shard) or kind.difference(shard):
-                continue
-            if any(self._read(*keys.items)):
-                # Other code has changed the item meanwhile, and it was carried over.
-                return CounterAction.CARRY, self._restore(kind, keys, leaving, coming)
-            gone = [_check_absent(kind, absent_key) for absent_key in (other_key, *keys.items)]
-            return CounterAction.DELETE, [_delete(kind, key, shard), *gone]
+            return self._last_actions(kind, keys, leaving, coming)
+        if leaving is None or coming is None:
+            lone_shard = coming if leaving is None else leaving
+            if lone_shard is not None and kind.is_noted(lone_shard) and not kind.difference(lone_shard):
+                return self._delete_lone_shard(kind, keys, leaving, coming)
+        from_leaving, from_coming = kind.difference(leaving), kind.difference(coming)
         if not from_leaving and not from_coming:
             return CounterAction.NOTHING, []
-        # What both have in common grows by both differences. A shard that is gone has none of it.
+        if leaving is None or coming is None:
+            return CounterAction.CARRY, self._restore(kind, keys, leaving, coming)
+        # What both have in common grows by both differences.
         common = {
             wire: from_leaving.get(wire, Decimal()) + from_coming.get(wire, Decimal())
             for wire in from_leaving.keys() | from_coming.keys()
         }
-        if leaving is None or coming is None:
-            return CounterAction.CARRY, self._restore(kind, keys, leaving, coming)
         return CounterAction.CARRY, [
-            _add(kind, keys[0], leaving, kind.tags[0], from_coming, common),
-            _add(kind, keys[1], coming, kind.tags[1], from_leaving, common),
+            _add(kind, keys.leaving, leaving, kind.tags[0], from_coming, common),
+            _add(kind, keys.coming, coming, kind.tags[1], from_leaving, common),
         ]
+
+    def _last_actions(
+        self, kind: CounterKind, keys: ShardKeys, leaving: Json | None, coming: Json | None
+    ) -> tuple[CounterAction, list[dict[str, Any]]]:
+        """Deletes the leaving shard, and adds to the coming one what only the leaving one has."""
+        if leaving is None:
+            return CounterAction.NOTHING, []
+        from_leaving = kind.difference(leaving)
+        actions = [_delete(kind, keys.leaving, leaving)]
+        if from_leaving or kind.is_noted(coming):
+            actions.append(_add_last(kind, keys.coming, coming, kind.tags[1], from_leaving))
+        return CounterAction.DELETE, actions
+
+    def _delete_lone_shard(
+        self, kind: CounterKind, keys: ShardKeys, leaving: Json | None, coming: Json | None
+    ) -> tuple[CounterAction, list[dict[str, Any]]]:
+        """Deletes a shard without new additions, whose other one was deleted, and with it its items."""
+        if any(self._read(*keys.items)):
+            # Other code has changed the item meanwhile, and it was carried over.
+            return CounterAction.CARRY, self._restore(kind, keys, leaving, coming)
+        shard = coming if leaving is None else leaving
+        assert shard is not None
+        key, other_key = (keys.coming, keys.leaving) if leaving is None else (keys.leaving, keys.coming)
+        absence_checks = [_check_absent(kind, absent_key) for absent_key in (other_key, *keys.items)]
+        return CounterAction.DELETE, [_delete(kind, key, shard), *absence_checks]
 
     def _restore(
         self, kind: CounterKind, keys: ShardKeys, leaving: Json | None, coming: Json | None
     ) -> list[dict[str, Any]]:
         """The actions that write the shard which is absent, with all that the other one has."""
         shard = leaving if leaving is not None else coming
-        whole = {wire: _number(shard, wire) for wire in kind.wires}
-        noted = {wire: _number(shard, counted_mark(wire)) for wire in kind.wires}
-        lacking = {wire: whole[wire] - noted[wire] for wire in kind.wires}
+        numbers = {wire: _number(shard, wire) for wire in kind.wires}
+        notes = {wire: _number(shard, counted_mark(wire)) for wire in kind.wires}
+        lacking = {wire: numbers[wire] - notes[wire] for wire in kind.wires}
         own, other = (0, 1) if leaving is not None else (1, 0)
         places = keys.leaving, keys.coming
         return [
             _add(kind, places[own], shard, kind.tags[own], {}, lacking),
-            _add(kind, places[other], None, kind.tags[other], whole, whole),
+            _add(kind, places[other], None, kind.tags[other], numbers, numbers),
         ]
 
     def _read(self, *keys: Json) -> list[Json | None]:
         """Items or shards, read in one transaction."""
         gets = [{"Get": {"TableName": self._client.table, "Key": key}} for key in keys]
         answer = self._client._run(patiently(Request("TransactGetItems", {"TransactItems": gets})))
-        return [one.get("Item") for one in answer["Responses"]]
-
-    def _send(self, actions: list[dict[str, Any]]) -> bool:
-        """Sends the actions. Returns False if a shard is not any more as it was read."""
-        table = self._client.table
-        body = [{name: {"TableName": table, **said} for name, said in action.items()} for action in actions]
-        try:
-            self._client.call("TransactWriteItems", {"TransactItems": body})
-        except DynamoDBError as error:
-            if not is_race(error):
-                raise
-            return False
-        return True
+        return [response.get("Item") for response in answer["Responses"]]
 
 
 def _number(shard: Json | None, name: str) -> Decimal:
@@ -230,51 +227,59 @@ def _add(
     shard: Json | None,
     tag: str,
     amounts: Mapping[str, Decimal],
-    noted: Mapping[str, Decimal],
+    notes: Mapping[str, Decimal],
 ) -> dict[str, Any]:
     """The update that adds to the numbers of a shard and to their notes, if it is as it was read."""
-    to = Placeholders()
-    condition = _as_read(kind, shard, to)
-    adds = {**amounts, **{counted_mark(wire): amount for wire, amount in noted.items()}}
-    parts = [f"{to.name(name)} {to.value({'N': str(amount)})}" for name, amount in adds.items()]
-    text = f"SET {to.name(kind.schema.type_attribute)} = {to.text(tag)} ADD {', '.join(parts)}"
-    return {"Update": {"Key": key, "UpdateExpression": text, "ConditionExpression": condition, **to.parameters()}}
+    placeholders = Placeholders()
+    condition = _as_read(kind, shard, placeholders)
+    adds = {**amounts, **{counted_mark(wire): amount for wire, amount in notes.items()}}
+    parts = [f"{placeholders.name(name)} {placeholders.value({'N': str(amount)})}" for name, amount in adds.items()]
+    text = f"SET {placeholders.name(kind.schema.type_attribute)} = {placeholders.text(tag)} ADD {', '.join(parts)}"
+    return {
+        "Update": {"Key": key, "UpdateExpression": text, "ConditionExpression": condition, **placeholders.parameters()}
+    }
 
 
 def _add_last(
     kind: CounterKind, key: Json, shard: Json | None, tag: str, amounts: Mapping[str, Decimal]
 ) -> dict[str, Any]:
     """As `_add`, for a shard that remains alone: it has no notes from then on, so nobody deletes it with its twin."""
-    to = Placeholders()
-    condition = _as_read(kind, shard, to)
-    text = f"SET {to.name(kind.schema.type_attribute)} = {to.text(tag)}"
+    placeholders = Placeholders()
+    condition = _as_read(kind, shard, placeholders)
+    text = f"SET {placeholders.name(kind.schema.type_attribute)} = {placeholders.text(tag)}"
     notes = [mark for mark in kind.marks if mark in (shard or {})]
     if notes:
-        text += f" REMOVE {', '.join(map(to.name, notes))}"
+        text += f" REMOVE {', '.join(map(placeholders.name, notes))}"
     if amounts:
-        parts = [f"{to.name(name)} {to.value({'N': str(amount)})}" for name, amount in amounts.items()]
+        parts = [
+            f"{placeholders.name(name)} {placeholders.value({'N': str(amount)})}" for name, amount in amounts.items()
+        ]
         text += f" ADD {', '.join(parts)}"
-    return {"Update": {"Key": key, "UpdateExpression": text, "ConditionExpression": condition, **to.parameters()}}
+    return {
+        "Update": {"Key": key, "UpdateExpression": text, "ConditionExpression": condition, **placeholders.parameters()}
+    }
 
 
 def _delete(kind: CounterKind, key: Json, shard: Json) -> dict[str, Any]:
-    to = Placeholders()
-    condition = _as_read(kind, shard, to)
-    return {"Delete": {"Key": key, "ConditionExpression": condition, **to.parameters()}}
+    placeholders = Placeholders()
+    condition = _as_read(kind, shard, placeholders)
+    return {"Delete": {"Key": key, "ConditionExpression": condition, **placeholders.parameters()}}
 
 
 def _check_absent(kind: CounterKind, key: Json) -> dict[str, Any]:
-    to = Placeholders()
-    condition = _as_read(kind, None, to)
-    return {"ConditionCheck": {"Key": key, "ConditionExpression": condition, **to.parameters()}}
+    placeholders = Placeholders()
+    condition = _as_read(kind, None, placeholders)
+    return {"ConditionCheck": {"Key": key, "ConditionExpression": condition, **placeholders.parameters()}}
 
 
-def _as_read(kind: CounterKind, shard: Json | None, to: Placeholders) -> str:
+def _as_read(kind: CounterKind, shard: Json | None, placeholders: Placeholders) -> str:
     """The condition that a shard has the same numbers as before, or that it is still absent."""
     if shard is None:
-        return f"attribute_not_exists({to.name(kind.schema.type_attribute)})"
+        return f"attribute_not_exists({placeholders.name(kind.schema.type_attribute)})"
     tests = []
     for name in (*kind.wires, *kind.marks):
-        path = to.name(name)
-        tests.append(f"{path} = {to.value(shard[name])}" if name in shard else f"attribute_not_exists({path})")
+        path = placeholders.name(name)
+        tests.append(
+            f"{path} = {placeholders.value(shard[name])}" if name in shard else f"attribute_not_exists({path})"
+        )
     return " AND ".join(tests)

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, TextIO
+from typing import Any, Literal, TextIO, assert_never
 
 import msgspec
 
@@ -63,7 +63,7 @@ def added_guards(transition: Transition) -> dict[str, str]:
     old = guard_tags(transition.old.package.schema)
     schema = transition.before_backfill.package.schema
     kinds = {tag for kind in pair_kinds(transition) for tag in kind.tags}
-    return {tag: of for tag, of in guard_tags(schema).items() if tag not in old and of not in kinds}
+    return {tag: entity for tag, entity in guard_tags(schema).items() if tag not in old and entity not in kinds}
 
 
 # --- Before the change ----------------------------------------------------------------------------------------------
@@ -82,8 +82,8 @@ class DuplicateGroup:
     """The keys of the items, as many as are listed."""
 
     def __str__(self) -> str:
-        more = f" and {self.count - len(self.items):,} more" if self.count > len(self.items) else ""
-        return f"{self.unique} {key_text(self.guard)}: {', '.join(map(key_text, self.items))}{more}"
+        remainder = f" and {self.count - len(self.items):,} more" if self.count > len(self.items) else ""
+        return f"{self.unique} {key_text(self.guard)}: {', '.join(map(key_text, self.items))}{remainder}"
 
 
 @dataclass(frozen=True)
@@ -139,6 +139,7 @@ def _collect(
     while start != {}:
         page = client.call("Scan", {"ExclusiveStartKey": start} if start else {})
         for item in page["Items"]:
+            # As text: SQLite has no type for keys, and sorted JSON of equal keys is equal.
             key = _text(judge.key_of(item))
             rows += [(tag, _text(guard), key) for tag, guard in _guards(judge, item, tags)]
         if len(rows) >= _BATCH:
@@ -167,18 +168,18 @@ def _guards(judge: Judge, item: Json, tags: Mapping[str, str]) -> Iterator[tuple
 
 def _report(database: sqlite3.Connection, read: int) -> DuplicateReport:
     database.execute("CREATE INDEX by_guard ON held (guard, item)")
-    shared = "SELECT tag, guard, count(*) AS number FROM held GROUP BY guard HAVING count(*) > 1"
-    groups, items = database.execute(f"SELECT count(*), coalesce(sum(number), 0) FROM ({shared})").fetchone()  # noqa: S608
-    listed: list[DuplicateGroup] = []
-    left = LISTED
-    for tag, guard, count in database.execute(f"{shared} ORDER BY guard LIMIT ?", (LISTED,)):
-        found = database.execute("SELECT item FROM held WHERE guard = ? ORDER BY item LIMIT ?", (guard, left))
-        keys = tuple(msgspec.json.decode(text) for (text,) in found)
-        listed.append(DuplicateGroup(tag, msgspec.json.decode(guard), count, keys))
-        left -= len(keys)
-        if left <= 0:
+    groups_sql = "SELECT tag, guard, count(*) AS number FROM held GROUP BY guard HAVING count(*) > 1"
+    groups, items = database.execute(f"SELECT count(*), coalesce(sum(number), 0) FROM ({groups_sql})").fetchone()  # noqa: S608
+    groups_with_items: list[DuplicateGroup] = []
+    remaining_items = LISTED
+    for tag, guard, count in database.execute(f"{groups_sql} ORDER BY guard LIMIT ?", (LISTED,)):
+        rows = database.execute("SELECT item FROM held WHERE guard = ? ORDER BY item LIMIT ?", (guard, remaining_items))
+        keys = tuple(msgspec.json.decode(text) for (text,) in rows)
+        groups_with_items.append(DuplicateGroup(tag, msgspec.json.decode(guard), count, keys))
+        remaining_items -= len(keys)
+        if remaining_items <= 0:
             break
-    return DuplicateReport(read, groups, items, tuple(listed))
+    return DuplicateReport(read, groups, items, tuple(groups_with_items))
 
 
 def _text(key: Json) -> str:
@@ -232,10 +233,10 @@ def _read_owners(file: Path) -> dict[str, str]:
             for number, line in enumerate(lines, 1):
                 if not line.strip():
                     continue
-                found = msgspec.json.decode(line, type=_RuleLine)
-                owner = _text(found.owner)
-                if owners.setdefault(_text(found.guard), owner) != owner:
-                    message = f"line {number} gives {key_text(found.guard)} to another item than a line before it"
+                rule_line = msgspec.json.decode(line, type=_RuleLine)
+                owner = _text(rule_line.owner)
+                if owners.setdefault(_text(rule_line.guard), owner) != owner:
+                    message = f"line {number} gives {key_text(rule_line.guard)} to another item than a line before it"
                     raise InvalidArgumentError(codes.MISUSED, message, "leave one of them", str(file))
     except (OSError, msgspec.DecodeError) as error:
         message = f"`--duplicates {file}` is no rule, and no file of owners: {error}"
@@ -245,7 +246,7 @@ def _read_owners(file: Path) -> dict[str, str]:
 
 def _attribute_name(entity: Any, attribute: str) -> str:
     """The name in the class of an attribute of the document; empty if the entity does not have it."""
-    names = [one.name for one in entity.codec.attributes.values() if attribute in (one.name, one.wire)]
+    names = [codec.name for codec in entity.codec.attributes.values() if attribute in (codec.name, codec.wire)]
     return names[0] if names else ""
 
 
@@ -291,16 +292,18 @@ class DuplicateDecisions:
             return "open"
         match rule.kind:
             case "list":
-                chosen = rule.owners.get(_text(finding.key))
-                if chosen == _text(finding.by):
+                owner = rule.owners.get(_text(finding.key))
+                if owner == _text(finding.by):
                     return "moves"
-                return "stays" if chosen == _text(finding.holder) else "open"
+                return "stays" if owner == _text(finding.holder) else "open"
             case "first":
                 return "stays"
             case "oldest":
-                return self._older(client, finding, rule.attribute)
+                return self._decide_by_age(client, finding, rule.attribute)
+            case _:
+                assert_never(rule.kind)
 
-    def _older(self, client: Client, finding: Finding, attribute: str) -> Decision:
+    def _decide_by_age(self, client: Client, finding: Finding, attribute: str) -> Decision:
         entity = client.schema.by_tag[guard_tags(client.schema)[finding.entity]]
         name = _attribute_name(entity, attribute)
         holder = client.call("GetItem", {"Key": finding.holder, "ConsistentRead": True}).get("Item")

@@ -55,6 +55,7 @@ from prejoin.table.write.execute import write_one
 from prejoin.table.write.from_call import rewrite
 from prejoin.table.write.model import ItemAction, Write, key_texts
 from prejoin.types import Kind
+from prejoin.workload.model import Entity
 
 MARK = "~computed"
 """The attribute with the mark."""
@@ -79,6 +80,7 @@ def decide(computed: str, stored: str, mark: str, *, is_empty: bool) -> Function
     `mark` is the mark of the item, or empty; `is_empty` says whether the item has none of the attributes.
     """
     if not mark:
+        # Values without a mark are those of the application: they stay.
         return FunctionAction.WRITE if is_empty and computed != stored else FunctionAction.MARK
     if mark.startswith(mark_of(computed, stored)):
         return FunctionAction.NOTHING
@@ -86,9 +88,9 @@ def decide(computed: str, stored: str, mark: str, *, is_empty: bool) -> Function
         return FunctionAction.MARK
     computed_then, stored_then = mark.split(" ")[:2]
     if computed == computed_then:
-        return FunctionAction.NOTHING
+        return FunctionAction.NOTHING  # only the item has changed: its new values are the application's
     if stored == stored_then or is_empty:
-        return FunctionAction.WRITE
+        return FunctionAction.WRITE  # only what it is computed from has changed
     return FunctionAction.CONFLICT
 
 
@@ -215,41 +217,46 @@ class FunctionWork:
     def _argument(self, function: EntityFunction, place: _Place, values: Mapping[str, Any]) -> dict[str, Any]:
         entity = self._transition.old.workload.entity(function.source)
         assert entity is not None
-        attributes = [one.name for one in entity.attributes if one.type.kind is not Kind.CONTENT]
-        return {name: values[place.fields[name]] for name in attributes}
+        return {name: values[place.fields[name]] for name in _argument_names(entity)}
 
     def _result(
         self, function: EntityFunction, item: Json, source_values: Mapping[str, Any], result: Mapping[str, Any]
     ) -> _Result:
         """A result with its values checked. Raises a `FunctionError`."""
         place = self._targets[function.title]
-        expected = self._names.setdefault(function.title, frozenset(result))
-        if expected != result.keys():
-            names = ", ".join(sorted(expected ^ result.keys()))
+        names_of_first = self._names.setdefault(function.title, frozenset(result))
+        if names_of_first != result.keys():
+            names = ", ".join(sorted(names_of_first ^ result.keys()))
             raise FunctionError(f"{function.name} does not return {names} for each object; None leaves a value out")
         base = place.entity.base.attributes
-        allowed = computed_attributes(function.target, self._transition)
-        values: dict[str, Any] = {}
-        for name, value in result.items():
-            field = place.fields.get(name)
-            if field is None or not (name in allowed or (field in base and not function.is_within)):
-                raise FunctionError(f"{function.name} returned {name}, which is no new attribute of {function.target}")
-            values[field] = value
+        values = self._by_field(function, place, result)
         if function.is_within:
             values |= {name: source_values[name] for name in base}
         lacking = [name for name in base if values.get(name) is None]
         if lacking:
             name = next(name for name, field in place.fields.items() if field == lacking[0])
             raise FunctionError(f"{function.name} returned no {name}, which is part of the key")
-        computed = tuple(sorted(name for name in values if name not in base))
+        result_names = tuple(sorted(name for name in values if name not in base))
         wires: dict[str, Json] = {}
-        for field in (*computed, *base):
-            wire = _encoded(place.entity, field, values[field], function)
-            if wire is not None and field in computed:
+        for field in (*result_names, *base):
+            wire = _encode_value(place.entity, field, values[field], function)  # checks those of the key, too
+            if wire is not None and field in result_names:
                 wires[field] = wire
         if self._is_new(function):
             _require_record(place.entity, values, function)
-        return _Result(function, item, values, wires, computed)
+        return _Result(function, item, values, wires, result_names)
+
+    def _by_field(self, function: EntityFunction, place: _Place, result: Mapping[str, Any]) -> dict[str, Any]:
+        """A result by the fields of the class. Raises a `FunctionError` if the function may not compute one of them."""
+        new_names = computed_attributes(function.target, self._transition)
+        values: dict[str, Any] = {}
+        for name, value in result.items():
+            field = place.fields.get(name)
+            is_key = field in place.entity.base.attributes and not function.is_within
+            if field is None or not (name in new_names or is_key):
+                raise FunctionError(f"{function.name} returned {name}, which is no new attribute of {function.target}")
+            values[field] = value
+        return values
 
     def _is_new(self, function: EntityFunction) -> bool:
         """Whether a function makes items of an entity that OLD does not have."""
@@ -278,25 +285,15 @@ class FunctionWork:
         function = result.function
         place = self._targets[function.title]
         client = Client(place.schema, self._client.table, self._client._transport, observe=self._client._observe)
-        item = result.source if function.is_within else self._stored(client, place, result)
+        item = result.source if function.is_within else self._read_target(client, place, result)
         if item is None and not self._is_new(function):
             reason = f"{function.name} computed attributes of a {function.target} that does not exist"
             return FunctionAction.CONFLICT, _finding(place.schema, result.source, reason)
-        codec = place.entity.codec
-        stored = {name: item[wire] for name in result.names if item and (wire := codec.attribute(name).wire) in item}
-        stored = {name: value for name, value in stored.items() if not is_absent(value)}
-        prints = fingerprint(result.wires), fingerprint(stored)
-        mark = item.get(MARK, {}).get("S", "") if item else ""
-        if item is None:
-            is_deleted = fingerprint(_key_of(place, result.values)) in _made(result)
-            action = FunctionAction.NOTHING if is_deleted else FunctionAction.WRITE
-        elif self._is_new(function) and not mark:
-            action = FunctionAction.NOTHING  # code of NEW has made the item
-        elif self._is_new(function) and not mark.endswith(f" {_origin(place, result)}"):
-            reason = f"{function.name} returned the key of an item that was made from another object"
-            return FunctionAction.CONFLICT, _finding(place.schema, result.source, reason)
-        else:
-            action = decide(*prints, mark, is_empty=not stored)
+        stored_values = _stored_values(place, result, item) if item else {}
+        prints = fingerprint(result.wires), fingerprint(stored_values)
+        action = self._action(place, result, item, prints, is_empty=not stored_values)
+        if isinstance(action, str):
+            return FunctionAction.CONFLICT, _finding(place.schema, result.source, action)
         if action is FunctionAction.CONFLICT and keeps_new:
             action = FunctionAction.MARK
         if action is FunctionAction.CONFLICT:
@@ -304,8 +301,20 @@ class FunctionWork:
             return action, _finding(place.schema, item or result.source, reason)
         if action is FunctionAction.NOTHING or (action is FunctionAction.MARK and at_end):
             return FunctionAction.NOTHING, None
+        return self._try_write(client, place, result, item, action, prints)
+
+    def _try_write(
+        self,
+        client: Client,
+        place: _Place,
+        result: _Result,
+        item: Json | None,
+        action: FunctionAction,
+        prints: tuple[str, str],
+    ) -> tuple[FunctionAction, Finding | None]:
+        """Writes a result, unless the item was written since it was read."""
         try:
-            self._write(client, place, result, item, stored, action, prints)
+            self._write(client, place, result, item, action, prints)
             self.written[action.value] += 1
         except NotUnique as error:
             return FunctionAction.CONFLICT, _finding(place.schema, result.source, str(error), "taken")
@@ -317,7 +326,23 @@ class FunctionWork:
             return FunctionAction.TRY_AGAIN, None
         return action, None
 
-    def _stored(self, client: Client, place: _Place, result: _Result) -> Json | None:
+    def _action(
+        self, place: _Place, result: _Result, item: Json | None, prints: tuple[str, str], *, is_empty: bool
+    ) -> FunctionAction | str:
+        """What is to be done with a result; the reason if it cannot be used."""
+        if item is None:
+            # A note in the original says that the item existed: then somebody has deleted it.
+            is_deleted = fingerprint(_key_of(place, result.values)) in _noted_keys(result)
+            return FunctionAction.NOTHING if is_deleted else FunctionAction.WRITE
+        mark = item.get(MARK, {}).get("S", "")
+        if self._is_new(result.function):
+            if not mark:
+                return FunctionAction.NOTHING  # code of NEW has made the item
+            if not mark.endswith(f" {_origin(place, result)}"):
+                return f"{result.function.name} returned the key of an item that was made from another object"
+        return decide(*prints, mark, is_empty=is_empty)
+
+    def _read_target(self, client: Client, place: _Place, result: _Result) -> Json | None:
         answer = client.call("GetItem", {"Key": _key_of(place, result.values), "ConsistentRead": True})
         item: Json | None = answer.get("Item")
         return item
@@ -328,7 +353,6 @@ class FunctionWork:
         place: _Place,
         result: _Result,
         item: Json | None,
-        stored: Mapping[str, Json],
         action: FunctionAction,
         prints: tuple[str, str],
     ) -> None:
@@ -345,12 +369,14 @@ class FunctionWork:
             values = place.entity.codec.values(place.entity.codec.cls(**result.values))
             write = Write("insert", entity, values)
         else:
-            known = {name: result.values[name] for name in entity.base.attributes}
+            key_values = {name: result.values[name] for name in entity.base.attributes}
             sets = {name: result.values[name] for name in result.names if name in result.wires}
             removes = frozenset(name for name in result.names if name not in result.wires)
-            where = self._as_read(place, result, item)
+            condition = self._as_read(place, result, item)
             changes = Changes(sets, removes=removes)
-            write = Write("update", entity, known, changes=changes, where=where, read_first=True, visible=False)
+            write = Write(
+                "update", entity, key_values, changes=changes, where=condition, read_first=True, visible=False
+            )
         client._run(write_one(client.schema, client.table, rewrite(write)))
 
     def _note(self, place: _Place, result: _Result) -> dict[str, Any]:
@@ -358,14 +384,19 @@ class FunctionWork:
         source = self._source_places[result.function.source]
         old = self._transition.old.workload.entity(result.function.source)
         assert old is not None
-        to = Placeholders()
-        made = {"SS": [fingerprint(_key_of(place, result.values))]}
-        text = f"ADD {to.name(_note_name(result.function))} {to.value(made)}"
-        fields = [source.fields[one.name] for one in old.attributes if one.type.kind is not Kind.CONTENT]
+        placeholders = Placeholders()
+        note = {"SS": [fingerprint(_key_of(place, result.values))]}
+        text = f"ADD {placeholders.name(_note_name(result.function))} {placeholders.value(note)}"
+        fields = [source.fields[name] for name in _argument_names(old)]
         names = [source.schema.type_attribute, *(source.entity.codec.attribute(name).wire for name in fields)]
-        tests = [_is_as_read(result.source, name, to) for name in dict.fromkeys(names)]
+        tests = [_is_as_read(result.source, name, placeholders) for name in dict.fromkeys(names)]
         key = {"Key": source.schema.item_key(result.source)}
-        return {**key, "UpdateExpression": text, "ConditionExpression": " AND ".join(tests), **to.parameters()}
+        return {
+            **key,
+            "UpdateExpression": text,
+            "ConditionExpression": " AND ".join(tests),
+            **placeholders.parameters(),
+        }
 
     def _as_read(self, place: _Place, result: _Result, item: Json) -> Condition:
         """The condition that the attributes are as they were read, and for the same item, what it is computed from."""
@@ -374,19 +405,19 @@ class FunctionWork:
             base = place.entity.base.attributes
             old = self._transition.old.workload.entity(result.function.source)
             assert old is not None
-            fields = [place.fields[one.name] for one in old.attributes if one.type.kind is not Kind.CONTENT]
+            fields = [place.fields[name] for name in _argument_names(old)]
             names += [name for name in fields if name not in base and name not in names]
         codec = place.entity.codec
         conditions: list[Condition] = []
         for name in names:
-            stored = item.get(codec.attribute(name).wire)
-            if stored is None:
+            stored_value = item.get(codec.attribute(name).wire)
+            if stored_value is None:
                 conditions.append(Exists((name,), present=False))
-            elif not is_absent(stored):
-                conditions.append(Compare((name,), "=", codec.attribute(name).value.decode(stored)))
+            elif not is_absent(stored_value):
+                conditions.append(Compare((name,), "=", codec.attribute(name).value.decode(stored_value)))
         condition: Condition | None = None
-        for one in conditions:
-            condition = one if condition is None else both(condition, one)
+        for part in conditions:
+            condition = part if condition is None else both(condition, part)
         assert condition is not None
         return condition
 
@@ -415,18 +446,22 @@ class _MarkPattern(BoundPattern):
 
     def expand(self, schema: Schema, write: Write) -> Iterable[ItemAction]:
         if self._original is not None:
-            yield ItemAction("Update", self._original, key_texts(self._original["Key"]), write, _changed, own=False)
+            yield ItemAction(
+                "Update", self._original, key_texts(self._original["Key"]), write, _source_changed, own=False
+            )
 
     def complete(self, schema: Schema, write: Write, action: ItemAction) -> ItemAction:
         parameters = action.parameters
         if "Item" in parameters:
             return replace(action, parameters={**parameters, "Item": {**parameters["Item"], MARK: self._mark}})
-        to = Placeholders.continued(parameters)
-        expression = with_set(parameters["UpdateExpression"], f"{to.name(MARK)} = {to.value(self._mark)}")
-        return replace(action, parameters={**parameters, **to.parameters(), "UpdateExpression": expression})
+        placeholders = Placeholders.continued(parameters)
+        expression = with_set(
+            parameters["UpdateExpression"], f"{placeholders.name(MARK)} = {placeholders.value(self._mark)}"
+        )
+        return replace(action, parameters={**parameters, **placeholders.parameters(), "UpdateExpression": expression})
 
 
-def _changed(write: Write, item: Json | None) -> ConditionFailed:
+def _source_changed(write: Write, item: Json | None) -> ConditionFailed:
     return ConditionFailed("the object that it is computed from was written since")
 
 
@@ -440,10 +475,25 @@ def _note_name(function: EntityFunction) -> str:
     return f"{MARK}~{function.target}"
 
 
-def _made(result: _Result) -> list[str]:
+def _argument_names(entity: Entity) -> list[str]:
+    """The attributes that a function gets: contents may be too large for memory."""
+    return [attribute.name for attribute in entity.attributes if attribute.type.kind is not Kind.CONTENT]
+
+
+def _noted_keys(result: _Result) -> list[str]:
     """The fingerprints of the keys of items that were made from an object."""
     names: list[str] = result.source.get(_note_name(result.function), {}).get("SS", [])
     return names
+
+
+def _stored_values(place: _Place, result: _Result, item: Json) -> dict[str, Json]:
+    """The attributes of a result as an item has them, by field. None is left out."""
+    values = {}
+    for name in result.names:
+        value = item.get(place.entity.codec.attribute(name).wire)
+        if value is not None and not is_absent(value):
+            values[name] = value
+    return values
 
 
 def _origin(place: _Place, result: _Result) -> str:
@@ -451,8 +501,12 @@ def _origin(place: _Place, result: _Result) -> str:
     return fingerprint(place.schema.item_key(result.source))
 
 
-def _is_as_read(item: Json, name: str, to: Placeholders) -> str:
-    return f"{to.name(name)} = {to.value(item[name])}" if name in item else f"attribute_not_exists({to.name(name)})"
+def _is_as_read(item: Json, name: str, placeholders: Placeholders) -> str:
+    return (
+        f"{placeholders.name(name)} = {placeholders.value(item[name])}"
+        if name in item
+        else f"attribute_not_exists({placeholders.name(name)})"
+    )
 
 
 def fingerprint(values: Mapping[str, Json]) -> str:
@@ -461,15 +515,15 @@ def fingerprint(values: Mapping[str, Json]) -> str:
 
 
 def _mark_update(place: _Place, item: Json, names: Iterable[str], mark: str) -> dict[str, Any]:
-    to = Placeholders()
-    text = f"SET {to.name(MARK)} = {to.value({'S': mark})}"
+    placeholders = Placeholders()
+    text = f"SET {placeholders.name(MARK)} = {placeholders.value({'S': mark})}"
     wires = [place.schema.type_attribute, *(place.entity.codec.attribute(name).wire for name in names)]
-    tests = [_is_as_read(item, wire, to) for wire in wires]
+    tests = [_is_as_read(item, wire, placeholders) for wire in wires]
     key = {"Key": place.schema.item_key(item)}
-    return {**key, "UpdateExpression": text, "ConditionExpression": " AND ".join(tests), **to.parameters()}
+    return {**key, "UpdateExpression": text, "ConditionExpression": " AND ".join(tests), **placeholders.parameters()}
 
 
-def _encoded(entity: BoundEntity[Any], name: str, value: Any, function: EntityFunction) -> Json | None:
+def _encode_value(entity: BoundEntity[Any], name: str, value: Any, function: EntityFunction) -> Json | None:
     """A value as it is stored; None for None. Raises a `FunctionError` if it is none of the attribute's type."""
     attribute = entity.codec.attribute(name)
     if value is None:

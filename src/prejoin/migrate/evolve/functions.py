@@ -72,23 +72,23 @@ class EntityFunction:
     def _objects(self, result: Any) -> list[dict[str, Any]]:
         """What a function returned, as a list of objects."""
         if self.is_within:
-            returned: list[Any] = [result]
+            objects: list[Any] = [result]
         elif result is None:
-            returned = []
+            objects = []
         elif isinstance(result, list | tuple):
-            returned = [*result]
+            objects = [*result]
         else:
-            returned = [result]
-        for one in returned:
-            if not isinstance(one, dict) or not all(isinstance(name, str) for name in one):
-                raise FunctionError(f"{self.name} returned {type(one).__name__}, not a dict of attributes")
-        return returned
+            objects = [result]
+        for object_ in objects:
+            if not isinstance(object_, dict) or not all(isinstance(name, str) for name in object_):
+                raise FunctionError(f"{self.name} returned {type(object_).__name__}, not a dict of attributes")
+        return objects
 
 
 def read_functions(texts: Iterable[str], transition: Transition) -> tuple[EntityFunction, ...]:
     """Loads the functions that are named. Raises an `InvalidArgumentError` or, if one cannot work, an `InputError`."""
     functions = tuple(_read_function(text, transition) for text in texts)
-    titles = [one.title for one in functions]
+    titles = [function.title for function in functions]
     for title in titles:
         if titles.count(title) > 1:
             raise _invalid(f"there are two functions for {title}", "give one")
@@ -107,8 +107,8 @@ def _read_function(text: str, transition: Transition) -> EntityFunction:
     source, target = words[0], words[-1]
     for entity, version in ((source, transition.old), (target, transition.new)):
         if version.workload.entity(entity) is None or version.design.item(entity) is None:
-            meant = suggest(entity, [one.name for one in version.workload.entities])
-            fix = f"did you mean `{meant}`?" if meant else _FORM
+            suggestion = suggest(entity, [entity.name for entity in version.workload.entities])
+            fix = f"did you mean `{suggestion}`?" if suggestion else _FORM
             raise _invalid(f"there is no entity `{entity}` in `{version.name}`", fix)
     _require_possible(source, target, transition)
     name = function_name.strip()
@@ -118,20 +118,20 @@ def _read_function(text: str, transition: Transition) -> EntityFunction:
 def _require_possible(source: str, target: str, transition: Transition) -> None:
     """Raises an `InputError` for a change that a function cannot be part of."""
     old, new = transition.old.name, transition.new.name
-    dropped = [name for entity, name in transition.dropped if entity == source]
-    if dropped:
-        message = f"`{new}` drops {source}.{dropped[0]}, which a function may need until `clean`"
-        raise _refused(message, "keep it in this change, and drop it in the next one")
+    dropped_names = [name for entity, name in transition.dropped if entity == source]
+    if dropped_names:
+        message = f"`{new}` drops {source}.{dropped_names[0]}, which a function may need until `clean`"
+        raise _impossible(message, "keep it in this change, and drop it in the next one")
     if transition.new.workload.entity(source) is None:
         message = f"`{new}` has no {source}, whose items the function needs until `clean`"
-        raise _refused(message, f"keep {source} in this change, and leave it out in the next one")
+        raise _impossible(message, f"keep {source} in this change, and leave it out in the next one")
     for name in dict.fromkeys((source, target)):
         if name in transition.moved:
             message = f"{name} gets another key in this change, and a function computes its attributes"
-            raise _refused(message, "make one of them in a change before this one")
+            raise _impossible(message, "make one of them in a change before this one")
     if transition.old.workload.entity(target) is not None and not computed_attributes(target, transition):
         message = f"{target} has the same attributes in `{old}` and `{new}`, so there is nothing to compute"
-        raise _refused(message, f"add the attributes to {target} in `{new}`, as optional ones")
+        raise _impossible(message, f"add the attributes to {target} in `{new}`, as optional ones")
 
 
 def computed_attributes(entity: str, transition: Transition) -> tuple[str, ...]:
@@ -139,9 +139,9 @@ def computed_attributes(entity: str, transition: Transition) -> tuple[str, ...]:
     was, now = transition.old.workload.entity(entity), transition.new.workload.entity(entity)
     if now is None:
         return ()
-    renamed = {new for name, _, new in transition.renamed if name == entity}
-    names = [one.name for one in now.attributes if was is None or was.attribute(one.name) is None]
-    return tuple(name for name in names if name not in renamed)
+    new_names = {new for name, _, new in transition.renamed if name == entity}
+    names = [attribute.name for attribute in now.attributes if was is None or was.attribute(attribute.name) is None]
+    return tuple(name for name in names if name not in new_names)
 
 
 def _load(file: Path, name: str) -> Callable[[dict[str, Any]], Any]:
@@ -160,15 +160,17 @@ def _load(file: Path, name: str) -> Callable[[dict[str, Any]], Any]:
         raise _invalid(f"{file} raised {type(error).__name__}: {str(error)[:200]}", "correct the file") from error
     function = getattr(module, name, None)
     if not callable(function):
-        meant = suggest(name, [one for one, value in vars(module).items() if callable(value)])
-        raise _invalid(f"{file} has no function `{name}`", f"did you mean `{meant}`?" if meant else "name one of it")
-    found: Callable[[dict[str, Any]], Any] = function
-    return found
+        suggestion = suggest(name, [member_name for member_name, value in vars(module).items() if callable(value)])
+        raise _invalid(
+            f"{file} has no function `{name}`", f"did you mean `{suggestion}`?" if suggestion else "name one of it"
+        )
+    checked_function: Callable[[dict[str, Any]], Any] = function
+    return checked_function
 
 
 def _invalid(message: str, fix: str) -> InvalidArgumentError:
     return InvalidArgumentError(pipeline_codes.FLAG, message, fix)
 
 
-def _refused(message: str, fix: str) -> InputError:
+def _impossible(message: str, fix: str) -> InputError:
     return InputError(Source("", "", (codes.CHANGED_ATTRIBUTE.at(None, message, fix),)), note="nothing was done")

@@ -67,11 +67,11 @@ from prejoin.table.write.execute import write_one
 
 FOLDER = ".prejoin-evolve"
 """The folder of the state."""
-_DECIDED = "duplicates"
+_DECISIONS = "duplicates"
 """The entry among the finished steps which says that a rule has decided about items with the same unique value."""
 _OF_TWINS = frozenset({"missing", "drifted", "orphaned", "taken", "unknown"})
 """Findings of an audit about items that `_pair` has looked at."""
-_UNMARKED = "marks"
+_UNMARK = "marks"
 """The pass of `clean` that removes the marks of twins."""
 _LEFTOVERS = "leftovers"
 """The pass of `clean` that removes what NEW does not have."""
@@ -139,7 +139,7 @@ class Evolution:
         """Writes keys, copies, guards and defaults that NEW reads into all items, until an audit finds none missing."""
         if self.change.is_cleaning:
             return self._leave_to_clean()
-        missing = [one.name for one in self.transition.added if one.name not in self._indexes()]
+        missing = [slot.name for slot in self.transition.added if slot.name not in self._indexes()]
         if missing:
             fix = f"run `prejoin evolve indexes {self._folders}` first, or deploy the infrastructure of each wave"
             raise RefusedError(codes.STEP_MISSING, f"the table lacks the index {missing[0]}", fix)
@@ -153,9 +153,9 @@ class Evolution:
         # Once it is finished NEW may run, and may leave out what is optional in NEW.
         has_new_run = "backfill" in self.change.done
         schema = self.transition.before_backfill.package.schema
-        self.change.done = [one for one in self.change.done if one != _DECIDED]
+        self.change.done = [step for step in self.change.done if step != _DECISIONS]
         self._mend("backfill", schema, AttributeWork(self.transition, schema, has_new_run=has_new_run))
-        self.change.done += [_DECIDED] if self.result.kept else []
+        self.change.done += [_DECISIONS] if self.result.kept else []
         self._finish("backfill")
         return self.result
 
@@ -169,28 +169,28 @@ class Evolution:
         # From now on, an item without a twin under the old key is no sign that somebody deleted it.
         self.change.is_cleaning = True
         self.hold.renew(force=True)
-        there = self._indexes()
-        gone = [one.name for one in self.transition.removed if one.name in there]
-        if gone:
+        index_names = self._indexes()
+        removed_indexes = [slot.name for slot in self.transition.removed if slot.name in index_names]
+        if removed_indexes:
             self.progress.begin("removing indexes", "indexes")
-        for name in gone:
+        for name in removed_indexes:
             update = {"TableName": self.client.table, "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": name}}]}
             with self._alone():
                 self.client._run(_update_table(update))
-        self.result.indexes = tuple(gone)
+        self.result.indexes = tuple(removed_indexes)
         new = self.transition.new.package.schema
         self._end_pairs()
         self._settle_renames("old names", at_end=True)
         self._settle_members("old members")
-        dropped = leftover_tags(self.transition)
+        leftover_types = leftover_tags(self.transition)
         stale = leftover_attributes(self.transition) | function_marks(self.change.functions)
         work = AttributeWork(self.transition, new, has_new_run=True)
-        self._remove_leftovers(new, dropped, stale)
-        self._mend("verify", new, work, dropped)
-        if any(finding.entity in dropped for finding in self.result.undecided):
+        self._remove_leftovers(new, leftover_types, stale)
+        self._mend("verify", new, work, leftover_types)
+        if any(finding.entity in leftover_types for finding in self.result.undecided):
             # Other code wrote them since an interrupted run had removed all.
-            self._remove_leftovers(new, dropped, stale)
-            self._mend("verify", new, work, dropped)
+            self._remove_leftovers(new, leftover_types, stale)
+            self._mend("verify", new, work, leftover_types)
         self._finish("clean")
         if not self.result.undecided:
             new_version = self.transition.new
@@ -227,11 +227,11 @@ class Evolution:
         if decision is decide_before_end:
             return  # what it leaves to a person is found again at the end
         self.undecided.include(outcome)
-        stored: list[VersionKind | PartKind] = [*version_kinds(self.transition), *part_kinds(self.transition)]
-        if stored:
-            carried = CarriedWork(self.passes, stored, at_end=decision is decide_at_end)
-            self.undecided.include(self.passes.repeat(f"versions of {step}", carried.run_pass))
-            self.result.written += carried.written
+        stored_kinds: list[VersionKind | PartKind] = [*version_kinds(self.transition), *part_kinds(self.transition)]
+        if stored_kinds:
+            carried_work = CarriedWork(self.passes, stored_kinds, at_end=decision is decide_at_end)
+            self.undecided.include(self.passes.repeat(f"versions of {step}", carried_work.run_pass))
+            self.result.written += carried_work.written
         if counters := counter_kinds(self.transition):
             shards = CounterWork(self.passes, counters, at_end=decision is decide_at_end)
             self.undecided.include(self.passes.repeat(f"counters of {step}", shards.run_pass))
@@ -254,13 +254,13 @@ class Evolution:
             change = _without_attributes(schema, item, [MARK])
             return _apply(self.client, change, item) is True
 
-        self.passes.begin(_UNMARKED)
-        for page in self.passes.pages(_UNMARKED):
-            marked = [item for item in page if MARK in item and item[schema.type_attribute]["S"] in coming]
-            for _, is_removed in self.passes.each(remove, marked):
+        self.passes.begin(_UNMARK)
+        for page in self.passes.pages(_UNMARK):
+            items = [item for item in page if MARK in item and item[schema.type_attribute]["S"] in coming]
+            for _, is_removed in self.passes.each(remove, items):
                 self.result.written["marks removed"] += is_removed
             self.passes.show(f"{self.passes.read:,} items read")
-        self.passes.finish(_UNMARKED, is_decided=False)  # it is done again each time
+        self.passes.finish(_UNMARK, is_decided=False)  # it is done again each time
 
     def _settle_renames(self, step: str, at_end: bool) -> None:
         """Settles the items with renamed attributes."""
@@ -289,7 +289,7 @@ class Evolution:
         if self.change.is_cleaning:
             return True  # the marks are being removed
         is_forward = self.change.direction == "forward"
-        lacking = set(self.change.functions) - {one.title for one in self.functions} if is_forward else set()
+        lacking = set(self.change.functions) - {function.title for function in self.functions} if is_forward else set()
         if lacking:
             name = sorted(lacking)[0]
             message = f"the values of {name} are computed by a function, and code of older versions may have run since"
@@ -299,7 +299,7 @@ class Evolution:
         work = FunctionWork(self.transition, self.functions, self.client)
         findings = work.check(self.progress)
         if not findings.undecided:
-            self.change.functions = sorted(one.title for one in self.functions)
+            self.change.functions = sorted(function.title for function in self.functions)
             self.hold.renew(force=True)
             findings = work.run(self.passes, at_end=at_end, keeps_new=self.keeps_new_values)
             self.result.written += work.written
@@ -308,7 +308,9 @@ class Evolution:
         self.result.undecided, self.result.undecided_count = self.undecided.undecided, self.undecided.undecided_count
         return not findings.undecided
 
-    def _mend(self, step: str, schema: Schema, work: AttributeWork, dropped: frozenset[str] = frozenset()) -> None:
+    def _mend(
+        self, step: str, schema: Schema, work: AttributeWork, leftover_types: frozenset[str] = frozenset()
+    ) -> None:
         """Audits and repairs by a schema, again and again until nothing is left that can be repaired.
 
         `dropped` are types of items that must be gone. All other items of types that the schema does not have stay.
@@ -323,9 +325,11 @@ class Evolution:
             while not audit.done:
                 before = audit.count
                 suspects = client._run(audit.next_suspects())
-                confirmed = self.passes.each(lambda suspect: client._run(audit.confirm(suspect)), suspects)
-                findings = [finding for _, findings in confirmed for finding in findings]
-                findings = [one for one in findings if one.kind != "unknown" or one.entity in dropped]
+                confirmations = self.passes.each(lambda suspect: client._run(audit.confirm(suspect)), suspects)
+                findings = [finding for _, findings in confirmations for finding in findings]
+                findings = [
+                    finding for finding in findings if finding.kind != "unknown" or finding.entity in leftover_types
+                ]
                 self._repair_all(client, self._mendable(client, findings, work, outcome), outcome)
                 self._fill_all(client, audit.page, work, outcome, verifies=step == "backfill")
                 self.passes.read += audit.count - before
@@ -359,7 +363,7 @@ class Evolution:
                     if repair(client, replace(finding, kind="drifted")):
                         self.result.written["guards moved"] += 1
                     continue
-                is_decided = decision == "stays" or _DECIDED in self.change.done
+                is_decided = decision == "stays" or _DECISIONS in self.change.done
                 self.duplicates.note(finding, is_decided)
                 if is_decided:
                     continue
@@ -404,12 +408,12 @@ class Evolution:
             if result and isinstance(change, ItemChange):
                 self.result.written[change.kind] += 1
 
-    def _remove_leftovers(self, schema: Schema, dropped: frozenset[str], stale: frozenset[str]) -> None:
+    def _remove_leftovers(self, schema: Schema, leftover_types: frozenset[str], stale: frozenset[str]) -> None:
         """Removes copies, guards, keys and attributes that NEW does not have. A false condition does nothing."""
         work = AttributeWork(self.transition, schema, has_new_run=True)
-        if not (dropped or stale or work.drops):
+        if not (leftover_types or stale or work.drops):
             return
-        leftover = self._drop(schema, dropped, stale)
+        leftover = self._drop(schema, leftover_types, stale)
 
         def remove(item: Json) -> list[str]:
             changes = [change for change in (leftover(item), work.drop(item)) if change is not None]
@@ -426,20 +430,20 @@ class Evolution:
             self.passes.finish(_LEFTOVERS, is_decided=False)
 
     def _drop(
-        self, schema: Schema, dropped: frozenset[str], stale: frozenset[str]
+        self, schema: Schema, leftover_types: frozenset[str], stale: frozenset[str]
     ) -> Callable[[Json], ItemChange | None]:
         """The function that says what has to be removed of an item: all of it, keys, or nothing."""
-        known = {*schema.by_tag, *(facet_tag(facet) for facet in schema.facets)}
+        schema_tags = {*schema.by_tag, *(facet_tag(facet) for facet in schema.facets)}
 
         def change(item: Json) -> ItemChange | None:
-            to = Placeholders()
+            placeholders = Placeholders()
             tag = item.get(schema.type_attribute, {}).get("S", "")
             key = {"Key": schema.item_key(item)}
-            if tag in dropped:
-                text = {"ConditionExpression": f"{to.name(schema.type_attribute)} = {to.text(tag)}"}
-                return ItemChange("deleted", {**key, **text, **to.parameters()}, operation="DeleteItem")
+            if tag in leftover_types:
+                text = {"ConditionExpression": f"{placeholders.name(schema.type_attribute)} = {placeholders.text(tag)}"}
+                return ItemChange("deleted", {**key, **text, **placeholders.parameters()}, operation="DeleteItem")
             # Items of entities that NEW does not have stay as they are.
-            names = sorted(stale & item.keys()) if tag in known else []
+            names = sorted(stale & item.keys()) if tag in schema_tags else []
             if not names:
                 return None
             return _without_attributes(schema, item, names)
@@ -467,8 +471,8 @@ class Evolution:
             raise
 
     def _indexes(self) -> set[str]:
-        found = self.client._run(describe(self.client.table)) or {}
-        return {one["IndexName"] for one in found.get("GlobalSecondaryIndexes") or ()}
+        table_description = self.client._run(describe(self.client.table)) or {}
+        return {index["IndexName"] for index in table_description.get("GlobalSecondaryIndexes") or ()}
 
 
 @contextmanager
@@ -487,8 +491,8 @@ def open_evolution(
     """
     name = table or transition.old.design.table
     with (
-        connect(transition.old.package.schema, name, place) as connected,
-        evolution_of(transition, connected, state, rate, progress) as evolution,
+        connect(transition.old.package.schema, name, place) as client,
+        evolution_of(transition, client, state, rate, progress) as evolution,
     ):
         yield evolution
 
@@ -496,14 +500,14 @@ def open_evolution(
 @contextmanager
 def evolution_of(
     transition: Transition,
-    connected: Client,
+    table_client: Client,
     state: str | Path = FOLDER,
     rate: float | None = None,
     progress: Progress = SILENT,
 ) -> Iterator[Evolution]:
     """A transition at work on the table of a client."""
     throttle = WriteThrottle(rate)
-    client = Client(connected.schema, connected.table, connected._transport, observe=throttle.observe)
+    client = Client(table_client.schema, table_client.table, table_client._transport, observe=throttle.observe)
     place = record_place(client, state)
     record = place.read()
     is_under_way = record.change is not None
@@ -565,10 +569,10 @@ def _unfit(client: Client, item: Json, reason: str) -> Finding:
 
 def _without_attributes(schema: Schema, item: Json, names: Iterable[str]) -> ItemChange:
     """The update that removes keys or marks of an item, if it still exists."""
-    to = Placeholders()
-    text = f"REMOVE {', '.join(map(to.name, names))}"
-    condition = f"attribute_exists({to.name(schema.keys(TABLE).names[0])})"
-    parameters = {"UpdateExpression": text, "ConditionExpression": condition, **to.parameters()}
+    placeholders = Placeholders()
+    text = f"REMOVE {', '.join(map(placeholders.name, names))}"
+    condition = f"attribute_exists({placeholders.name(schema.keys(TABLE).names[0])})"
+    parameters = {"UpdateExpression": text, "ConditionExpression": condition, **placeholders.parameters()}
     return ItemChange("keys removed", {"Key": schema.item_key(item), **parameters})
 
 

@@ -21,20 +21,20 @@ from prejoin.table.schema.bind import BoundEntity, facet_tag
 
 def leftover_tags(transition: Transition) -> frozenset[str]:
     """The type tags of copies and guards that only versions before NEW have, of entities that NEW has, too."""
-    made: set[str] = set()
+    tags: set[str] = set()
     for _, entity in _entities_in_new(transition):
-        patterns = [one for one in entity.patterns if isinstance(one, CopyPattern | UniquePattern)]
-        made.update(facet_tag(facet) for pattern in patterns for facet in pattern.facets if facet.slot == TABLE)
+        patterns = [pattern for pattern in entity.patterns if isinstance(pattern, CopyPattern | UniquePattern)]
+        tags.update(facet_tag(facet) for pattern in patterns for facet in pattern.facets if facet.slot == TABLE)
     # An item of an entity is an original, whatever else has its type tag. A twin is deleted beside its other item.
     originals = {tag for version in (*_before(transition), transition.new) for tag in version.package.schema.by_tag}
-    return frozenset(made - originals - _tags(transition.new))
+    return frozenset(tags - originals - _tags(transition.new))
 
 
 def leftover_attributes(transition: Transition) -> frozenset[str]:
     """The key attributes and marks that only versions before NEW have, of entities that NEW has, too."""
     new = transition.new.package.schema
-    kept = {name for facet in new.facets for name in new.keys(facet.slot).names}
-    kept |= {one.wire for entity in new.entities for one in entity.codec.attributes.values()}
+    needed_names = {name for facet in new.facets for name in new.keys(facet.slot).names}
+    needed_names |= {attribute.wire for entity in new.entities for attribute in entity.codec.attributes.values()}
     stale: set[str] = set()
     for version, entity in _entities_in_new(transition):
         schema = version.package.schema
@@ -43,7 +43,7 @@ def leftover_attributes(transition: Transition) -> frozenset[str]:
                 stale.update(schema.template_keys(facet).names)
     marks = {MARK} if transition.moved else set()
     marks |= {mark for kind in counter_kinds(transition) for mark in kind.marks}
-    return frozenset(stale - kept) | marks
+    return frozenset(stale - needed_names) | marks
 
 
 def _before(transition: Transition) -> tuple[CodeVersion, ...]:

@@ -32,7 +32,7 @@ from prejoin.table.condition.render import Placeholders
 from prejoin.table.schema.bind import BoundEntity, facet_tag
 from prejoin.table.schema.schema import Schema
 
-_RENAMED = "members renamed"
+_CHANGE_KIND = "members renamed"
 
 
 @dataclass(frozen=True)
@@ -78,21 +78,25 @@ class MemberWork:
 
     def _rename(self, words: _Words, item: Json, word: str) -> ItemChange:
         """The update that writes the new name, also into the keys of indexes, if all are as they were read."""
-        to = Placeholders()
-        path = f"{to.name(words.within)}.{to.name(words.wire)}" if words.within else to.name(words.wire)
+        placeholders = Placeholders()
+        names = [words.within, words.wire] if words.within else [words.wire]
+        path = ".".join(placeholders.name(name) for name in names)
         type_attribute = self.schema.type_attribute
-        tests = [f"{path} = {to.text(word)}", f"{to.name(type_attribute)} = {to.value(item[type_attribute])}"]
-        sets = [f"{path} = {to.text(words.names[word])}"]
+        tests = [
+            f"{path} = {placeholders.text(word)}",
+            f"{placeholders.name(type_attribute)} = {placeholders.value(item[type_attribute])}",
+        ]
+        sets = [f"{path} = {placeholders.text(words.names[word])}"]
         for name, value in self._index_keys(words, item):
-            sets.append(f"{to.name(name)} = {to.value(value)}")
-            tests.append(f"{to.name(name)} = {to.value(item[name])}")
+            sets.append(f"{placeholders.name(name)} = {placeholders.value(value)}")
+            tests.append(f"{placeholders.name(name)} = {placeholders.value(item[name])}")
         parameters = {
             "Key": self.schema.item_key(item),
             "UpdateExpression": f"SET {', '.join(sets)}",
             "ConditionExpression": " AND ".join(tests),
-            **to.parameters(),
+            **placeholders.parameters(),
         }
-        return ItemChange(_RENAMED, parameters)
+        return ItemChange(_CHANGE_KIND, parameters)
 
     def _index_keys(self, words: _Words, item: Json) -> Iterator[tuple[str, Json]]:
         """The key attributes of indexes that change with the name. Others are left to the audit."""

@@ -27,10 +27,10 @@ from msgspec.structs import replace
 from prejoin.design.checks import check_design
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, Slot
-from prejoin.design.solver.conflicts import conflicts
 from prejoin.design.solver.fixed_keys import free_name
 from prejoin.design.solver.program.integer_program import InfeasibleError, TimeLimit
 from prejoin.design.solver.solve import solve
+from prejoin.design.whatif.conflicts import conflicts
 from prejoin.diagnostics import Diagnostic, Severity
 from prejoin.migrate.evolve.plan import open_version
 from prejoin.migrate.evolve.transition import CodeVersion, plan_transition
@@ -65,55 +65,60 @@ class Move:
 # --- Read the moves -------------------------------------------------------------------------------------------------
 
 
-def read_moves(texts: Iterable[str], workload: Workload, kept: Design) -> tuple[Move, ...]:
+def read_moves(texts: Iterable[str], workload: Workload, old: Design) -> tuple[Move, ...]:
     """Reads moves such as `Order` and `Order to USER#{userId} / ORDER#{orderId}`.
 
     Raises an `InvalidArgumentError` if an entity or an attribute is unknown, or the key is none of this table.
     """
     moves: dict[str, Move] = {}
     for text in texts:
-        move = _read_move(text, workload, kept)
+        move = _read_move(text, workload, old)
         if move.entity in moves:
-            raise _refused(f"{move.entity} is moved twice", "give one `--move` for each entity")
+            raise _invalid_move(f"{move.entity} is moved twice", "give one `--move` for each entity")
         moves[move.entity] = move
     return tuple(moves.values())
 
 
-def _read_move(text: str, workload: Workload, kept: Design) -> Move:
+def _read_move(text: str, workload: Workload, old: Design) -> Move:
     # `Order to USER#{userId} / O#{orderId}`: a key may have spaces, and the name of an entity has none.
-    entity_name, _, rest = text.strip().partition(" ")
-    word, _, key = rest.strip().partition(" ")
+    entity_name, _, clause = text.strip().partition(" ")
+    word, _, key = clause.strip().partition(" ")
     match = _NAME.match(entity_name)
-    if match is None or (rest and (word != "to" or not key.strip())):
+    if match is None or (clause and (word != "to" or not key.strip())):
         fix = 'write `--move Order`, or `--move "Order to USER#{userId} / ORDER#{orderId}"`'
-        raise _refused(f"`{text}` names no entity and its key", fix)
+        raise _invalid_move(f"`{text}` names no entity and its key", fix)
     name, key = match[1], key.strip()
     if workload.entity(name) is None:
-        meant = suggest(name, [entity.name for entity in workload.entities])
-        raise _refused(f"there is no entity `{name}`", f"did you mean `{meant}`?" if meant else "name one to move")
-    old_item = kept.item(name)
+        suggestion = suggest(name, [entity.name for entity in workload.entities])
+        fix = f"did you mean `{suggestion}`?" if suggestion else "name one to move"
+        raise _invalid_move(f"there is no entity `{name}`", fix)
+    old_item = old.item(name)
     if old_item is None:
-        raise _refused(f"the design in use has no {name}", "leave out `--move`: a new entity has no items to move")
-    decided = [decision.pin for decision in workload.decisions if _fixes_key(decision.pin, name)]
-    if not key:
-        return _move_to(decided[0], old_item) if decided else Move(name)
+        raise _invalid_move(f"the design in use has no {name}", "leave out `--move`: a new entity has no items to move")
+    if key:
+        return _move_to(_read_key(name, key, workload, old), old_item)
+    pins = [decision.pin for decision in workload.decisions if _fixes_key(decision.pin, name)]
+    return _move_to(pins[0], old_item) if pins else Move(name)
+
+
+def _read_key(entity: str, key: str, workload: Workload, old: Design) -> Pin | None:
+    """Reads a key by the grammar of decisions."""
     parts = [part.strip().strip("`") for part in key.split(" / ")]
-    table = kept.slots[0]
+    table = old.slots[0]
     if len(parts) != len(table.pk) + len(table.sk) or not all(parts):
         form = "PARTITION KEY / SORT KEY" if table.sk else "PARTITION KEY"
-        raise _refused(f"`{key}` is not a key of this table", f'write `--move "{name} to {form}"`')
+        raise _invalid_move(f"`{key}` is not a key of this table", f'write `--move "{entity} to {form}"`')
     sort = f" and `{parts[1]}`" if table.sk else ""
     try:
-        pin = read_decision(f"{write_name(name)} has key `{parts[0]}`{sort}", workload)
+        return read_decision(f"{write_name(entity)} has key `{parts[0]}`{sort}", workload)
     except Inexact as problem:
-        raise _refused(problem.message, problem.fix) from None
-    return _move_to(pin, old_item)
+        raise _invalid_move(problem.message, problem.fix) from None
 
 
 def _move_to(pin: Pin | None, old_item: Item) -> Move:
     assert isinstance(pin, FixedKey)
     if (pin.pk,) == old_item.facets[0].pk and (pin.sk,) == (old_item.facets[0].sk or ("",)):
-        raise _refused(f"{pin.entity} has this key already", "give another key, or leave out `--move`")
+        raise _invalid_move(f"{pin.entity} has this key already", "give another key, or leave out `--move`")
     return Move(pin.entity, pin.pk, pin.sk)
 
 
@@ -121,7 +126,7 @@ def _fixes_key(pin: Pin | None, entity: str) -> bool:
     return isinstance(pin, FixedKey) and pin.entity == entity and not pin.index
 
 
-def _refused(message: str, fix: str) -> InvalidArgumentError:
+def _invalid_move(message: str, fix: str) -> InvalidArgumentError:
     return InvalidArgumentError(pipeline_codes.FLAG, message, fix)
 
 
@@ -141,14 +146,14 @@ def design_moved(request: DesignRequest, moves: Sequence[Move], progress: Progre
     _require_sound(request, first, moves)
     version = _version_in_use(request, old)
     best: tuple[Diagnostic, ...] = ()
-    for candidate in islice(_separated(first, old, moves, workload), _MOST_COMBINATIONS):
-        mapped = map_patterns(candidate, workload)
-        if not _unserved(mapped) <= _unserved(first):
+    for candidate in islice(_separated_designs(first, old, moves, workload), _MOST_COMBINATIONS):
+        design = map_patterns(candidate, workload)
+        if not design.unserved <= first.unserved:
             continue
-        refusals = _refusals(version, CodeVersion("the new design", workload, mapped))
+        refusals = _refusals(version, CodeVersion("the new design", workload, design))
         if not refusals:
-            kept = replace(candidate, operations=(), decisions=())
-            return solve_request(with_other(request, kept=kept, in_use=old), progress)
+            keys = replace(candidate, operations=(), decisions=())
+            return solve_request(with_other(request, kept=keys, in_use=old), progress)
         if not best or len(refusals) < len(best):
             best = refusals
     names = " and ".join(moved_names(moves))
@@ -172,27 +177,27 @@ def _design_first(request: DesignRequest, moves: Sequence[Move], progress: Progr
     return design
 
 
-def _without_keys(kept: Design, moves: Sequence[Move]) -> Design:
+def _without_keys(old: Design, moves: Sequence[Move]) -> Design:
     """The kept design without the moved entities, but for the keys that are given, and without indexes of theirs."""
     by_name = {move.entity: move for move in moves}
     items: list[Item] = []
-    for item in kept.items:
+    for item in old.items:
         move = by_name.get(item.entity)
         if move is None:
             items.append(item)
         elif move.is_given and not item.copy:
             facet = Facet(TABLE, (move.pk,), (move.sk,) if move.sk else ())
-            items.append(Item(item.entity, next_tag(item, kept), (facet,)))
-    used = {facet.slot for item in items for facet in item.facets}
-    slots = tuple(slot for slot in kept.slots if slot.name == TABLE or slot.name in used)
-    return replace(kept, slots=slots, items=tuple(items))
+            items.append(Item(item.entity, next_tag(item, old), (facet,)))
+    used_slots = {facet.slot for item in items for facet in item.facets}
+    slots = tuple(slot for slot in old.slots if slot.name == TABLE or slot.name in used_slots)
+    return replace(old, slots=slots, items=tuple(items))
 
 
-def next_tag(item: Item, kept: Design) -> str:
+def next_tag(item: Item, old: Design) -> str:
     """The next type of an entity: `Order2` after `Order`, `Order3` after `Order2`."""
     number = _number(item) + 1
-    taken = {other.tag for other in kept.items} | {other.entity for other in kept.items}
-    while f"{item.entity}{number}" in taken:
+    reserved_names = {other.tag for other in old.items} | {other.entity for other in old.items}
+    while f"{item.entity}{number}" in reserved_names:
         number += 1
     return f"{item.entity}{number}"
 
@@ -209,15 +214,19 @@ def _require_other_keys(old: Design, first: Design, moves: Sequence[Move]) -> No
         if was and now and was.facets[0] == now.facets[0]:
             key = " / ".join((*was.facets[0].pk, *was.facets[0].sk))
             fix = f'give the key, `--move "{move.entity} to …"`, or change the access patterns or decisions first'
-            raise _refused(f"the designer would choose the same key for {move.entity}, `{key}`", fix)
+            raise _invalid_move(f"the designer would choose the same key for {move.entity}, `{key}`", fix)
 
 
 def _require_sound(request: DesignRequest, first: Design, moves: Sequence[Move]) -> None:
     """Raises an `InputError` if a given key is not unique, holds a mutable attribute, or is no key of the entity."""
     names = {move.entity for move in moves}
     document = request.document
-    found = check_design(map_patterns(first, request.workload), request.workload, places_of(document))
-    errors = tuple(one for one in found if one.severity is Severity.ERROR and one.about.split(".")[0] in names)
+    diagnostics = check_design(map_patterns(first, request.workload), request.workload, places_of(document))
+    errors = tuple(
+        diagnostic
+        for diagnostic in diagnostics
+        if diagnostic.severity is Severity.ERROR and diagnostic.about.split(".")[0] in names
+    )
     if errors:
         raise InputError(
             Source(document.file, document.text, errors), note="the key cannot be used; nothing was designed"
@@ -236,10 +245,6 @@ def _version_in_use(request: DesignRequest, old: Design) -> CodeVersion:
     return CodeVersion("the design in use", request.workload, map_patterns(old, request.workload))
 
 
-def _unserved(design: Design) -> set[str]:
-    return {operation.pattern for operation in design.operations if not operation.served}
-
-
 def _refusals(old: CodeVersion, new: CodeVersion) -> tuple[Diagnostic, ...]:
     try:
         plan_transition(old, new)
@@ -254,7 +259,7 @@ Separation = Callable[[Design], Design]
 """Changes a design so that a key is not among those of old items."""
 
 
-def _separated(first: Design, old: Design, moves: Sequence[Move], workload: Workload) -> Iterator[Design]:
+def _separated_designs(first: Design, old: Design, moves: Sequence[Move], workload: Workload) -> Iterator[Design]:
     """The designs with each combination of ways to set keys apart; those that change less come first."""
     design = replace(first, items=tuple(_with_new_tag(item, old, moves) for item in first.items))
     choices: list[list[Separation]] = []
@@ -263,7 +268,7 @@ def _separated(first: Design, old: Design, moves: Sequence[Move], workload: Work
         assert was is not None
         for facet in now.facets if now else ():
             is_fixed = facet.slot == TABLE and move.is_given
-            choices.append([_unchanged] if is_fixed else [*_separations(was, facet, old, workload)])
+            choices.append([_keep_design] if is_fixed else [*_separations(was, facet, old, workload)])
     for combination in product(*choices):
         candidate = design
         for change in combination:
@@ -286,7 +291,7 @@ def _with_new_tag(item: Item, old: Design, moves: Sequence[Move]) -> Item:
     if same_name is not None:
         name = f"{item.copy}-{number}"
         item = replace(item, copy=name, tag=f"{tag}.{name}")
-    if any(one.facets[0] == item.facets[0] for one in old.items):
+    if any(old_item.facets[0] == item.facets[0] for old_item in old.items):
         # The copy has the key that the entity had, where its old items are for a time.
         facet = item.facets[0]
         word = f"{item.entity.upper()}{number}"
@@ -297,7 +302,7 @@ def _with_new_tag(item: Item, old: Design, moves: Sequence[Move]) -> Item:
     return item
 
 
-def _unchanged(design: Design) -> Design:
+def _keep_design(design: Design) -> Design:
     return design
 
 
@@ -308,7 +313,7 @@ def _separations(was: Item, facet: Facet, old: Design, workload: Workload) -> It
     separator = old.separator
     is_same_index = old.slot(facet.slot) is not None
     if was.facet(facet.slot) != facet:
-        yield _unchanged
+        yield _keep_design
     if facet.sk:
         sort = (other_word(facet.sk[0], number, _number(was), word, separator), *facet.sk[1:])
         yield lambda design: _with_facet(design, entity, replace(facet, sk=sort))
@@ -327,19 +332,19 @@ def other_word(template: str, number: int, earlier: int, word: str, separator: s
     >>> other_word("ORDER2", 3, 2, "ORDER3", "#")
     'ORDER3'
     """
-    first, found, rest = template.partition(separator)
+    first, found_separator, remainder = template.partition(separator)
     if "{" in first or not first:
         return f"{word}{separator}{template}"
     if earlier > 1:
         first = first.removesuffix(str(earlier))
-    return f"{first}{number}{found}{rest}"
+    return f"{first}{number}{found_separator}{remainder}"
 
 
 def _with_facet(design: Design, entity: str, facet: Facet) -> Design:
     items = []
     for item in design.items:
         if item.entity == entity and not item.copy:
-            facets = tuple(facet if one.slot == facet.slot else one for one in item.facets)
+            facets = tuple(facet if item_facet.slot == facet.slot else item_facet for item_facet in item.facets)
             item = replace(item, facets=facets)
         items.append(item)
     return replace(design, items=tuple(items))
@@ -350,20 +355,25 @@ def _in_other_index(design: Design, name: str, old: Design, workload: Workload, 
     slot = design.slot(name)
     if slot is None:
         return design
-    names = {one.name for one in (*design.slots, *old.slots)}
-    number = 1
-    while f"gsi{number}" in names:
-        number += 1
-    other = _with_other_name(slot, f"gsi{number}", workload)
+    other = _with_other_name(slot, _free_index_name(design, old), workload)
     items = []
     for item in design.items:
         if not only or (item.entity == only and not item.copy):
-            facets = tuple(replace(one, slot=other.name) if one.slot == name else one for one in item.facets)
-            item = replace(item, facets=facets)
+            facets = [replace(facet, slot=other.name) if facet.slot == name else facet for facet in item.facets]
+            item = replace(item, facets=tuple(facets))
         items.append(item)
-    used = {facet.slot for item in items for facet in item.facets}
-    slots = [one for one in design.slots if one.name == TABLE or one.name in used]
+    # The index that was left may have no keys any more.
+    used_slots = {TABLE, *(facet.slot for item in items for facet in item.facets)}
+    slots = [slot for slot in design.slots if slot.name in used_slots]
     return replace(design, slots=(*slots, other), items=tuple(items))
+
+
+def _free_index_name(*designs: Design) -> str:
+    names = {slot.name for design in designs for slot in design.slots}
+    number = 1
+    while f"gsi{number}" in names:
+        number += 1
+    return f"gsi{number}"
 
 
 def _with_other_name(slot: Slot, name: str, workload: Workload) -> Slot:

@@ -7,17 +7,21 @@ verified the table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TypeVar
 
 from prejoin.migrate import codes
 from prejoin.migrate.evolve.record import ChangeStatus, Hold, StepStatus, TableRecord, now
+from prejoin.patterns.integrity.audit import is_race
 from prejoin.patterns.integrity.findings import Finding
 from prejoin.pipeline.errors import RefusedError
 from prejoin.pipeline.progress import Progress
 from prejoin.pipeline.throttle import WriteThrottle
+from prejoin.protocol.errors import DynamoDBError
 from prejoin.table.client.client import Client
 from prejoin.table.codec.values import Json
 from prejoin.table.schema.schema import Schema
@@ -106,11 +110,11 @@ class TablePasses:
 
     def _forget_passes(self, step: str) -> None:
         """Lets the next run of a step look at the whole table again."""
-        self.change.done = [one for one in self.change.done if not one.startswith(f"{step}, pass ")]
+        self.change.done = [step_name for step_name in self.change.done if not step_name.startswith(f"{step}, pass ")]
 
     def pages(self, name: str) -> Iterator[list[Json]]:
         """The pages of the table, from where the pass was interrupted."""
-        start = self.position(name)
+        start = self.position(name)  # None at the beginning; empty after the last page
         while start != {}:
             begin = {"ExclusiveStartKey": start} if start else {}
             page = self.client.call("Scan", {"ConsistentRead": True, **begin})
@@ -142,6 +146,48 @@ class TablePasses:
                 yield task, result
                 self._hold.renew()
 
+    def settle(
+        self,
+        name: str,
+        tasks_of: Callable[[list[Json], PassOutcome], Iterable[T]],
+        settle: Callable[[T], Enum | Finding | None],
+        no_action: Enum,
+        counts: Counter[str],
+    ) -> PassOutcome:
+        """Goes through the table once, and settles the tasks of each page.
+
+        `settle` returns the action that was done, `no_action`, a finding for a person, or None if an item is not as it
+        was read any more: the next pass looks at it again. `counts` counts the actions.
+        """
+        outcome = PassOutcome()
+        for page in self.pages(name):
+            for _, result in self.each(settle, tasks_of(page, outcome)):
+                if isinstance(result, Finding):
+                    outcome.report(result)
+                elif result is not no_action:
+                    outcome.changes += 1
+                    if result is not None:
+                        counts[result.value] += 1
+                self.show(f"{self.read:,} items read, {outcome.changes:,} done")
+        return outcome
+
+    def write(self, actions: Sequence[Mapping[str, Json]]) -> bool:
+        """Sends actions of a transaction, one alone as a plain call. Returns False if an item is not as it was read."""
+        table = self.client.table
+        bodies = [(kind, {"TableName": table, **body}) for action in actions for kind, body in action.items()]
+        # A transaction consumes twice the units of a plain write, and a condition alone can only be in a transaction.
+        try:
+            if len(bodies) == 1 and bodies[0][0] != "ConditionCheck":
+                kind, body = bodies[0]
+                self.client.call(f"{kind}Item", body)
+            else:
+                self.client.call("TransactWriteItems", {"TransactItems": [{kind: body} for kind, body in bodies]})
+        except DynamoDBError as error:
+            if not is_race(error):
+                raise
+            return False
+        return True
+
     def begin(self, step: str, activity: str = "") -> None:
         """Shows that a step begins."""
         self._progress.begin(activity or step, step)
@@ -167,6 +213,6 @@ class TablePasses:
     def finish(self, name: str, parts: tuple[str, ...] = (), *, is_decided: bool = True) -> None:
         """Records a step as finished, unless it left something undecided. The next run does its parts again."""
         self.change.step = StepStatus()
-        self.change.done = [one for one in self.change.done if one not in (name, *parts)]
+        self.change.done = [step_name for step_name in self.change.done if step_name not in (name, *parts)]
         self.change.done += [name] if is_decided else []
         self._hold.renew(force=True)

@@ -12,10 +12,10 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from prejoin.design.explain.phrases import listed
 from prejoin.design.files import design_beside
 from prejoin.design.mapping.map_patterns import map_patterns
-from prejoin.design.model import Design, Item, Operation, design_with_names
+from prejoin.design.model import Item, Operation, design_with_names
+from prejoin.design.phrases import listed
 from prejoin.engine import Embedded
 from prejoin.migrate.evolve.functions import EntityFunction
 from prejoin.migrate.evolve.items import FOLDER, evolution_of
@@ -87,18 +87,20 @@ class BackfillEstimate:
 def open_version(name: str, path: str | Path) -> CodeVersion:
     """The design in a file, or in a folder with its document. Raises an `InputError` if it has errors."""
     place = Path(path)
-    found = read_design(design_beside(place / DOCUMENT) if place.is_dir() else place)
-    if found.unusable or found.fails:
-        raise InputError(found.source(), found.document.source(), note=f"{name} has errors; nothing was planned")
-    return CodeVersion(name, found.document.workload, map_patterns(found.design, found.document.workload))
+    read_result = read_design(design_beside(place / DOCUMENT) if place.is_dir() else place)
+    if read_result.unusable or read_result.fails:
+        note = f"{name} has errors; nothing was planned"
+        raise InputError(read_result.source(), read_result.document.source(), note=note)
+    workload = read_result.document.workload
+    return CodeVersion(name, workload, map_patterns(read_result.design, workload))
 
 
-def steps_of(found: Transition, functions: Sequence[EntityFunction] = ()) -> tuple[EvolutionStep, ...]:
+def steps_of(transition: Transition, functions: Sequence[EntityFunction] = ()) -> tuple[EvolutionStep, ...]:
     """The steps in their order. Each keeps all running versions of the code right.
 
     `functions` compute values during the backfill, also of a change that needs none otherwise.
     """
-    return tuple(_steps(found, functions))
+    return tuple(_steps(transition, functions))
 
 
 def _steps(transition: Transition, functions: Sequence[EntityFunction]) -> Iterator[EvolutionStep]:
@@ -187,8 +189,10 @@ def clean_text(transition: Transition) -> str:
 def _backfill_text(transition: Transition, functions: Sequence[EntityFunction]) -> str:
     parts = [f"write what `{transition.new.name}` reads into all items"]
     for function in functions:
-        what = f"attributes of {function.target}" if function.is_within else f"{function.target} from {function.source}"
-        parts.append(f"compute {what} with {function.name}")
+        values = f"{function.target} from {function.source}"
+        if function.is_within:
+            values = f"attributes of {function.target}"
+        parts.append(f"compute {values} with {function.name}")
     if transition.fills:
         names = dict.fromkeys(f"{fill.entity}.{fill.attribute}" for fill in transition.fills)
         parts.append(f"write the default of {' and '.join(names)} into items that lack it")
@@ -209,8 +213,8 @@ def _deletions(transition: Transition) -> Iterator[str]:
     before = transition.old.name
     if transition.moved:
         yield f"the items of {listed(transition.moved)} under their key in `{before}`, with all that belongs to them"
-    dropped = [*transition.dropped, *((entity, old_name) for entity, old_name, _ in transition.renamed)]
-    for entity, attribute in dropped:
+    names = [*transition.dropped, *((entity, old_name) for entity, old_name, _ in transition.renamed)]
+    for entity, attribute in names:
         yield f"the attribute {attribute} of {entity}"
     transition = transition.for_items
     for item in transition.switch.design.items:
@@ -228,7 +232,7 @@ def _deletions(transition: Transition) -> Iterator[str]:
 
 
 def estimate_backfill(
-    found: Transition,
+    transition: Transition,
     place: TablePlace,
     table: str | None,
     rate: float | None = None,
@@ -239,40 +243,50 @@ def estimate_backfill(
 
     Copies and guards of the sampled items that are not in the sample count as missing: the estimate is an upper bound.
     """
-    name = table or found.old.design.table
-    with connect(found.old.package.schema, name, place) as client:
-        described = client.call("DescribeTable")["Table"]
+    name = table or transition.old.design.table
+    with connect(transition.old.package.schema, name, place) as client:
+        table_description = client.call("DescribeTable")["Table"]
         sample = client.call("Scan", {"Limit": SAMPLE})["Items"]
         record = record_place(client, FOLDER).read()
-    count, size = described["ItemCount"], described["TableSizeBytes"]
+    count, size = table_description["ItemCount"], table_description["TableSizeBytes"]
     with Embedded() as engine, TemporaryDirectory() as folder:
-        local = Client(found.old.package.schema, name, engine)
+        local = Client(transition.old.package.schema, name, engine)
         local.create_table()
         for item in sample:
             # The estimate is for the whole change, however far the table is.
-            if item.get(found.old.design.type_attribute) != {"S": STATE_TAG}:
+            if item.get(transition.old.design.type_attribute) != {"S": STATE_TAG}:
                 local.call("PutItem", {"Item": item})
         if record.design or record.change:
             # The table is where the change begins, or on its way: its items may be those of either design.
-            record_place(local, folder).write(TableRecord(design_id(found.old), found.old.name))
-        with evolution_of(found, local, state=folder) as evolution:
+            record_place(local, folder).write(TableRecord(design_id(transition.old), transition.old.name))
+        with evolution_of(transition, local, state=folder) as evolution:
             evolution.add_indexes()
             evolution.backfill()
-            backfilled = evolution.throttle.units
-            undecided = evolution.result.undecided
-            if not undecided:
+            backfill_units = evolution.throttle.units
+            findings = evolution.result.undecided
+            if not findings:
                 evolution.clean()
-            cleaned = evolution.throttle.units - backfilled
+            clean_units = evolution.throttle.units - backfill_units
     factor = max(count, len(sample)) / max(len(sample), 1)
     # Even if the plan has no backfill, one is tried: it writes what only the sample lacks, and clean does not.
-    writes, clean_writes = backfilled * factor if found.needs_backfill or has_functions else 0.0, cleaned * factor
+    writes = backfill_units * factor if transition.needs_backfill or has_functions else 0.0
+    clean_writes = clean_units * factor
     # Each of them reads the table twice, the second time to verify.
     reads = 4 * 0.5 * size / READ_UNIT_SIZE
     seconds = (writes + clean_writes) / (rate or RATE)
     # Items with the same unique value are listed by `find_duplicates`, which reads all of them.
-    unfit = [finding for finding in undecided if finding.kind != "taken"]
+    unfit = [finding for finding in findings if finding.kind != "taken"]
     example = str(unfit[0]) if unfit else ""
-    return BackfillEstimate(count, len(sample), writes, clean_writes, reads, seconds, len(unfit), example)
+    return BackfillEstimate(
+        items=count,
+        sampled=len(sample),
+        writes=writes,
+        clean_writes=clean_writes,
+        reads=reads,
+        seconds=seconds,
+        undecided=len(unfit),
+        example=example,
+    )
 
 
 # --- Files ----------------------------------------------------------------------------------------------------------
@@ -287,7 +301,7 @@ def step_folder(transition: Transition, number: int, step: EvolutionStep) -> str
 
 
 def write_steps(
-    found: Transition,
+    transition: Transition,
     folder: str | Path,
     language: str = "cloudformation",
     functions: Sequence[EntityFunction] = (),
@@ -295,96 +309,104 @@ def write_steps(
     """Writes the files of each deployment: the infrastructure of each wave, and the package of each version."""
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    written = []
-    for place, text in _files(found, language, functions):
+    files = []
+    for place, text in _files(transition, language, functions):
         write_file(target, place, text)
-        written.append(str(target / place))
-    return tuple(written)
+        files.append(str(target / place))
+    return tuple(files)
 
 
 def _files(plan: Transition, language: str, functions: Sequence[EntityFunction]) -> Iterator[tuple[PurePosixPath, str]]:
-    there = [slot.name for slot in plan.old.design.indexes]
+    index_names = [slot.name for slot in plan.old.design.indexes]
     for number, step in enumerate(steps_of(plan, functions), 1):
         folder = PurePosixPath(step_folder(plan, number, step))
         if step.kind == "index":
-            there.append(step.what)
+            index_names.append(step.what)
         elif step.kind == "remove":
-            there.remove(step.what)
+            index_names.remove(step.what)
         if step.kind in ("index", "remove"):
-            yield from ((folder / path, text) for path, text in _wave(plan, there, language).items())
+            yield from ((folder / path, text) for path, text in _wave(plan, index_names, language).items())
         elif step.kind == "deploy":
-            version = next(one for one in plan.versions if one.name == step.what)
+            version = next(version for version in plan.versions if version.name == step.what)
             options = Options(package_name(version.workload, Options()))
-            rendered = render_package(version.workload, version.design, options)
-            yield folder / rendered.name / "__init__.py", f'"""The version {version.name} of the code."""\n'
-            for module, source in rendered.modules.items():
-                yield folder / rendered.name / f"{module}.py", source
+            package = render_package(version.workload, version.design, options)
+            yield folder / package.name / "__init__.py", f'"""The version {version.name} of the code."""\n'
+            for module, source in package.modules.items():
+                yield folder / package.name / f"{module}.py", source
 
 
-def _wave(found: Transition, there: list[str], language: str) -> Mapping[PurePosixPath, str]:
+def _wave(transition: Transition, index_names: list[str], language: str) -> Mapping[PurePosixPath, str]:
     """The infrastructure with these indexes. Its policies allow what the code of all versions does."""
-    found = _in_new_names(found)
-    slots = {slot.name: slot for slot in (*found.old.design.slots, *found.new.design.slots)}
-    workload = found.switch.workload
-    gone = [one for one in found.old.workload.entities if workload.entity(one.name) is None]
-    workload = replace(
+    transition = _in_new_names(transition)
+    slots = {slot.name: slot for slot in (*transition.old.design.slots, *transition.new.design.slots)}
+    workload = _with_all_of(transition.switch.workload, transition.old.workload)
+    slots_of_wave = [transition.old.design.slots[0], *(slots[name] for name in index_names)]
+    names = {slot.name for slot in slots_of_wave}
+    items = [_within(item, names) for item in _items(transition)]
+    design = replace(transition.new.design, slots=tuple(slots_of_wave), items=tuple(items), operations=())
+    design = replace(design, operations=_operations(transition, workload, names))
+    return LANGUAGES[language](workload, design, Infrastructure())
+
+
+def _with_all_of(workload: Workload, old: Workload) -> Workload:
+    """A workload with the entities and patterns that only the other one has: the roles of its code need them."""
+    return replace(
         workload,
-        entities=(*workload.entities, *gone),
-        reads=(*workload.reads, *(one for one in found.old.workload.reads if workload.pattern(one.id) is None)),
-        writes=(*workload.writes, *(one for one in found.old.workload.writes if workload.pattern(one.id) is None)),
-        deletes=(*workload.deletes, *(one for one in found.old.workload.deletes if workload.pattern(one.id) is None)),
-    )
-    kept = [found.old.design.slots[0], *(slots[name] for name in there)]
-    names = {slot.name for slot in kept}
-    items = [_within(item, names) for item in _items(found)]
-    design = replace(found.new.design, slots=tuple(kept), items=tuple(items), operations=())
-    return LANGUAGES[language](
-        workload, replace(design, operations=_operations(found, workload, names)), Infrastructure()
+        entities=(*workload.entities, *(entity for entity in old.entities if workload.entity(entity.name) is None)),
+        reads=(*workload.reads, *(read for read in old.reads if workload.pattern(read.id) is None)),
+        writes=(*workload.writes, *(write for write in old.writes if workload.pattern(write.id) is None)),
+        deletes=(*workload.deletes, *(delete for delete in old.deletes if workload.pattern(delete.id) is None)),
     )
 
 
-def _in_new_names(found: Transition) -> Transition:
+def _in_new_names(transition: Transition) -> Transition:
     """The transition with the designs and patterns of all versions in the names of NEW."""
-    names = renamed_entities(found.old, found.new)
+    names = renamed_entities(transition.old, transition.new)
     if not names:
-        return found
-    old, prepare = (_with_patterns(version, names) for version in (found.old, found.prepare))
-    return replace_version(found, old=old, prepare=prepare)
+        return transition
+    old, prepare = (_with_patterns(version, names) for version in (transition.old, transition.prepare))
+    return replace_version(transition, old=old, prepare=prepare)
 
 
 def _with_patterns(version: CodeVersion, names: Mapping[str, str]) -> CodeVersion:
     workload = replace(
         with_entity_names(version.workload, names),
-        reads=tuple(pattern_with_names(one, names) for one in version.workload.reads),
-        writes=tuple(pattern_with_names(one, names) for one in version.workload.writes),
-        deletes=tuple(pattern_with_names(one, names) for one in version.workload.deletes),
+        reads=tuple(pattern_with_names(pattern, names) for pattern in version.workload.reads),
+        writes=tuple(pattern_with_names(pattern, names) for pattern in version.workload.writes),
+        deletes=tuple(pattern_with_names(pattern, names) for pattern in version.workload.deletes),
     )
     return CodeVersion(version.name, workload, design_with_names(version.design, names))
 
 
-def _items(found: Transition) -> tuple[Item, ...]:
+def _items(transition: Transition) -> tuple[Item, ...]:
     """All items of both designs, with all of their keys."""
-    merged: dict[tuple[str, str], Item] = {(one.entity, one.copy): one for one in found.switch.design.items}
-    for design in (found.old.design, found.new.design):
+    merged_items: dict[tuple[str, str], Item] = {
+        (item.entity, item.copy): item for item in transition.switch.design.items
+    }
+    for design in (transition.old.design, transition.new.design):
         for item in design.items:
-            own = merged.setdefault((item.entity, item.copy), item)
-            more = tuple(facet for facet in item.facets if own.facet(facet.slot) is None)
-            merged[item.entity, item.copy] = replace(own, facets=own.facets + more)
-    return tuple(merged.values())
+            merged_item = merged_items.setdefault((item.entity, item.copy), item)
+            new_facets = tuple(facet for facet in item.facets if merged_item.facet(facet.slot) is None)
+            merged_items[item.entity, item.copy] = replace(merged_item, facets=merged_item.facets + new_facets)
+    return tuple(merged_items.values())
 
 
 def _within(item: Item, slots: set[str]) -> Item:
     return replace(item, facets=tuple(facet for facet in item.facets if facet.slot in slots))
 
 
-def _operations(found: Transition, workload: Workload, slots: set[str]) -> tuple[Operation, ...]:
+def _operations(transition: Transition, workload: Workload, slots: set[str]) -> tuple[Operation, ...]:
     """For each pattern, the requests of all versions, as far as their indexes exist."""
-    merged: dict[str, Operation] = {}
-    designs: tuple[Design, ...] = (found.old.design, found.prepare.design, found.switch.design, found.new.design)
-    for operation in (one for design in designs for one in design.operations):
-        requests = [one for one in operation.requests if one.slot in slots]
-        before = merged.get(operation.pattern)
-        both = tuple(dict.fromkeys((*(before.requests if before else ()), *requests)))
-        if both:
-            merged[operation.pattern] = replace(operation, requests=both, problem="", remedy="")
-    return tuple(merged[one.id] for one in workload.patterns if one.id in merged)
+    versions = (transition.old, transition.prepare, transition.switch, transition.new)
+    merged_operations: dict[str, Operation] = {}
+    for version in versions:
+        for operation in version.design.operations:
+            previous = merged_operations.get(operation.pattern)
+            requests = [request for request in operation.requests if request.slot in slots]
+            if previous:
+                requests = [*previous.requests, *requests]
+            if requests:
+                merged_operations[operation.pattern] = replace(
+                    operation, requests=tuple(dict.fromkeys(requests)), problem="", remedy=""
+                )
+    return tuple(merged_operations[pattern.id] for pattern in workload.patterns if pattern.id in merged_operations)

@@ -12,6 +12,7 @@ import socket
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -27,7 +28,7 @@ from prejoin.table.schema.pattern import STATE_KEY, STATE_TAG
 
 LEASE = 120.0
 """Seconds after which the work of a machine that does not renew it may be continued by another."""
-_LOGGED = 100
+_LOG_SIZE = 100
 """The most finished changes that are kept."""
 
 
@@ -113,19 +114,19 @@ class TableRecord(msgspec.Struct):
         """Ends the change that is under way."""
         assert self.change is not None
         change = self.change
-        ended = FinishedChange(
-            change.id,
-            change.source,
-            change.source_name,
-            change.target,
-            change.target_name,
-            change.began,
-            now(),
-            result,
+        finished_change = FinishedChange(
+            id=change.id,
+            source=change.source,
+            source_name=change.source_name,
+            target=change.target,
+            target_name=change.target_name,
+            began=change.began,
+            ended=now(),
+            result=result,
         )
         if self.log and self.log[-1].id == change.id and self.log[-1].result == result:
             self.log.pop()  # it was finished before, and looked for items that were written since
-        self.log = [*self.log, ended][-_LOGGED:]
+        self.log = [*self.log, finished_change][-_LOG_SIZE:]
         self.design, self.design_name, self.change = design, name, None
 
 
@@ -166,6 +167,7 @@ class TableRecordPlace:
             "state": {"S": msgspec.json.encode(record).decode()},
             "revision": {"N": str(self._revision + 1)},
         }
+        # A process that was held up finds another revision, and does not write over the record of its successor.
         condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(revision)"}
         if self._revision:
             condition = {
@@ -193,6 +195,7 @@ class FileRecordPlace:
 
     def write(self, record: TableRecord) -> None:
         self._file.parent.mkdir(parents=True, exist_ok=True)
+        # Replaced as a whole: a process that is killed here leaves the record as it was.
         part = self._file.with_suffix(".partial")
         part.write_bytes(msgspec.json.encode(record))
         part.replace(self._file)
@@ -200,9 +203,11 @@ class FileRecordPlace:
 
 def record_place(client: Client, folder: str | Path) -> RecordPlace:
     """The place of a table's record: the table itself, if its key is made of texts."""
-    described = client.call("DescribeTable")["Table"]
-    names = tuple(one["AttributeName"] for one in sorted(described["KeySchema"], key=lambda one: one["KeyType"]))
-    types = {one["AttributeName"]: one["AttributeType"] for one in described["AttributeDefinitions"]}
+    table_description = client.call("DescribeTable")["Table"]
+    key_schema = sorted(table_description["KeySchema"], key=itemgetter("KeyType"))  # HASH before RANGE
+    names = tuple(key["AttributeName"] for key in key_schema)
+    definitions = table_description["AttributeDefinitions"]
+    types = {definition["AttributeName"]: definition["AttributeType"] for definition in definitions}
     if all(types[name] == "S" for name in names):
         return TableRecordPlace(client, names)
     return FileRecordPlace(Path(folder), client.table)
@@ -229,9 +234,9 @@ class Hold:
         change = self._change
         if change.holder and change.held_until > time.time() and not is_dead(change.holder):
             host, number, _ = change.holder.split(" ")
-            left = max(1, round(change.held_until - time.time()))
+            seconds = max(1, round(change.held_until - time.time()))
             message = f"process {number} on {host} works on the change {change.text}"
-            fix = f"wait for it; if it is dead, the command works in {left} s at the latest"
+            fix = f"wait for it; if it is dead, the command works in {seconds} s at the latest"
             raise RefusedError(codes.HELD, message, fix)
         _ACTIVE.add(self._name)
         change.holder = self._name

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, assert_never
 
 from prejoin.migrate.evolve.attribute_work import ItemChange, is_absent
 from prejoin.migrate.evolve.same_version import rewrite_same_version
@@ -48,6 +48,8 @@ class RenameAction(Enum):
 
 def decide(old: Json | None, new: Json | None, mark: Json | None, *, at_end: bool) -> RenameAction:
     """What is to be done with an item. At the end, code of NEW runs alone, and the old name is removed."""
+    # One piece, because it is a table of decisions. The mark is the value that both names had when they were equal: a
+    # name whose value is another one by now was written since. Where only the old one was, its value is copied again.
     is_marked = mark is not None
     are_equal = _same(old, new)
     has_old_changed = not (is_marked and _same(old, mark))
@@ -67,11 +69,11 @@ def decide(old: Json | None, new: Json | None, mark: Json | None, *, at_end: boo
     return RenameAction.REMOVE_OLD if at_end else RenameAction.NOTHING
 
 
-def _same(one: Json | None, other: Json | None) -> bool:
+def _same(attribute: Json | None, other: Json | None) -> bool:
     """Whether two attributes are equal. A NULL is as good as an absent one."""
-    if one is None or other is None or is_absent(one) or is_absent(other):
-        return is_absent(one) and is_absent(other)
-    return equal(one, other)
+    if attribute is None or other is None or is_absent(attribute) or is_absent(other):
+        return is_absent(attribute) and is_absent(other)
+    return equal(attribute, other)
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,8 @@ class RenameWork:
                     yield Finding("renamed", tag, self.schema.item_key(item), item, None, reason=reason)
                 case RenameAction.NOTHING:
                     pass
+                case action:
+                    assert_never(action)
         for rename in self._versions.get(tag, ()):
             yield from self._earlier_version(rename, item)
 
@@ -131,10 +135,10 @@ class RenameWork:
         entity = rename.entity
         attribute = entity.codec.attribute(rename.old)
         try:
-            values = {
-                name: entity.codec.attribute(name).value.decode(item[entity.codec.attribute(name).wire])
-                for name in entity.base.attributes
-            }
+            values = {}
+            for name in entity.base.attributes:
+                key_attribute = entity.codec.attribute(name)
+                values[name] = key_attribute.value.decode(item[key_attribute.wire])
             old, new = item.get(rename.old_wire), item.get(rename.new_wire)
             value = None if old is None or is_absent(old) else attribute.value.decode(old)
             new_value = None if new is None or is_absent(new) else attribute.value.decode(new)
@@ -144,37 +148,43 @@ class RenameWork:
         if not same(self.schema.facet_key(entity.base, values), self.schema.item_key(item)):
             return Finding("misplaced", entity.tag, self.schema.item_key(item), item, None)
         changes = Changes(removes=frozenset({rename.old})) if value is None else Changes({rename.old: value})
-        where = both(_is(rename.old, value), _is(rename.new, new_value))
-        write = Write("update", entity, values, changes=changes, where=where, read_first=True, visible=False)
+        condition = both(_is(rename.old, value), _is(rename.new, new_value))
+        write = Write("update", entity, values, changes=changes, where=condition, read_first=True, visible=False)
         return ItemChange(RenameAction.COPY.value, write=rewrite_same_version(write, item))
 
     def _remove(self, rename: _Rename, item: Json) -> ItemChange:
         """The update that removes the old name and the mark, if nothing was written since."""
-        to = Placeholders()
+        placeholders = Placeholders()
         names = [name for name in (rename.old_wire, rename.mark) if name in item]
-        text = f"REMOVE {', '.join(map(to.name, names))}"
+        text = f"REMOVE {', '.join(map(placeholders.name, names))}"
         names = [self.schema.type_attribute, rename.old_wire, rename.new_wire, rename.mark]
-        tests = [
-            f"{to.name(name)} = {to.value(item[name])}" if name in item else f"attribute_not_exists({to.name(name)})"
-            for name in names
-        ]
-        return self._update(RenameAction.REMOVE_OLD, item, text, " AND ".join(tests), to)
+        tests = []
+        for name in names:
+            if name in item:
+                tests.append(f"{placeholders.name(name)} = {placeholders.value(item[name])}")
+            else:
+                tests.append(f"attribute_not_exists({placeholders.name(name)})")
+        return self._update(RenameAction.REMOVE_OLD, item, text, " AND ".join(tests), placeholders)
 
     def _earlier_version(self, rename: _Rename, item: Json) -> Iterator[ItemChange]:
         """The update of an earlier version of an item, which never changes by itself."""
         attributes = item.get(OBJECT, {}).get("M", {})
         has_old, has_new = rename.old_wire in attributes, rename.new_wire in attributes
-        to = Placeholders()
-        old, new = (f"{to.name(OBJECT)}.{to.name(name)}" for name in (rename.old_wire, rename.new_wire))
+        placeholders = Placeholders()
+        old, new = (
+            f"{placeholders.name(OBJECT)}.{placeholders.name(name)}" for name in (rename.old_wire, rename.new_wire)
+        )
         if has_old and not has_new:
             condition = f"attribute_not_exists({new}) AND attribute_exists({old})"
-            yield self._update(RenameAction.COPY, item, f"SET {new} = {old}", condition, to)
+            yield self._update(RenameAction.COPY, item, f"SET {new} = {old}", condition, placeholders)
         elif has_old and self._at_end:
             condition = f"attribute_exists({new})"
-            yield self._update(RenameAction.REMOVE_OLD, item, f"REMOVE {old}", condition, to)
+            yield self._update(RenameAction.REMOVE_OLD, item, f"REMOVE {old}", condition, placeholders)
 
-    def _update(self, action: RenameAction, item: Json, text: str, condition: str, to: Placeholders) -> ItemChange:
-        parameters = {"UpdateExpression": text, "ConditionExpression": condition, **to.parameters()}
+    def _update(
+        self, action: RenameAction, item: Json, text: str, condition: str, placeholders: Placeholders
+    ) -> ItemChange:
+        parameters = {"UpdateExpression": text, "ConditionExpression": condition, **placeholders.parameters()}
         return ItemChange(action.value, {"Key": self.schema.item_key(item), **parameters})
 
 

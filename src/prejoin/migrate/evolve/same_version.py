@@ -20,17 +20,17 @@ def rewrite_same_version(write: Write, item: Json) -> Write:
     backfill must do neither: the number stays, with the condition that it is as it was read. `item` is the item as it
     was read.
     """
-    history = next((one for one in write.entity.patterns if isinstance(one, HistoryPattern)), None)
+    history = next((pattern for pattern in write.entity.patterns if isinstance(pattern, HistoryPattern)), None)
     if history is None:
         return rewrite(write)
     for pattern in write.entity.patterns:
         if not isinstance(pattern, VersionPattern):
             write = pattern.rewrite(write)
     attribute = write.entity.codec.attribute(history.version)
-    stored = item.get(attribute.wire)
-    if stored is None:  # an item from before the entity had versions: there is none to keep
+    value = item.get(attribute.wire)
+    if value is None:  # an item from before the entity had versions: there is none to keep
         return replace(write, where=both(write.where, Exists((history.version,), present=False)))
-    number = attribute.value.decode(stored)
+    number = attribute.value.decode(value)
     changes = write.changes
-    same = Changes({**changes.sets, history.version: number}, changes.adds, changes.removes, changes.deletes)
-    return replace(write, changes=same, where=both(write.where, Compare((history.version,), "=", number)))
+    new_changes = Changes({**changes.sets, history.version: number}, changes.adds, changes.removes, changes.deletes)
+    return replace(write, changes=new_changes, where=both(write.where, Compare((history.version,), "=", number)))

@@ -22,6 +22,7 @@ from functools import cached_property
 import msgspec
 from msgspec.structs import replace
 
+from prejoin.constructs.registry import CONSTRUCTS, lines_of
 from prejoin.design.counters import keeps_counters, with_kept
 from prejoin.design.mapping.addressing import placing
 from prejoin.design.mapping.facets import is_natural
@@ -141,12 +142,12 @@ class Transition:
     @property
     def added(self) -> tuple[Slot, ...]:
         """Indexes to add."""
-        return tuple(one for one in self.new.design.indexes if self.old.design.slot(one.name) is None)
+        return tuple(slot for slot in self.new.design.indexes if self.old.design.slot(slot.name) is None)
 
     @property
     def removed(self) -> tuple[Slot, ...]:
         """Indexes to remove."""
-        return tuple(one for one in self.old.design.indexes if self.new.design.slot(one.name) is None)
+        return tuple(slot for slot in self.old.design.indexes if self.new.design.slot(slot.name) is None)
 
 
 def design_id(version: CodeVersion) -> str:
@@ -182,69 +183,77 @@ def plan_transition(old: CodeVersion, new: CodeVersion, change: str = "") -> Tra
 
 def _plan_transition(old: CodeVersion, new: CodeVersion, change: str) -> Transition:
     """As `plan_transition`, of designs with the same names of entities."""
-    found = _Comparison(old, new, change, AttributeComparison(old.design, new.design))
-    found.settings()
-    prepare_entities, switch_entities = found.entities()
-    prepare_items, switch_items = found.items()
-    found.require_none()
+    comparison = _DesignComparison(old, new, change, AttributeComparison(old.design, new.design))
+    comparison.compare_settings()
+    prepare_entities, switch_entities = comparison.merge_entities()
+    prepare_items, switch_items = comparison.merge_items()
+    comparison.require_none()
     # Code of OLD and `prepare` does not know entities that only NEW has, nor `switch` and NEW those that only OLD has.
-    known_to_old = {name: one for name, one in prepare_entities.items() if old.workload.entity(name)}
-    known_to_new = {name: one for name, one in switch_entities.items() if new.workload.entity(name)}
-    found.meet_other_entities(old, new)
-    found.meet_other_entities(new, old)
-    prepare = CodeVersion(
-        "prepare",
-        _with_entities(old.workload, known_to_old),
-        replace(
-            old.design,
-            slots=_slots(old.design, new.design),
-            items=tuple(item for item in prepare_items if item.entity in known_to_old),
-            guards=tuple(
-                guard
-                for guard in dict.fromkeys((*old.design.guards, *new.design.guards))
-                if guard.entity in known_to_old
-            ),
-            counters=with_kept(old.design.counters, new.design.counters),
-            stores=tuple(dict.fromkeys((*old.design.stores, *new.design.stores))),
-        ),
-    )
+    known_to_old = {name: entity for name, entity in prepare_entities.items() if old.workload.entity(name)}
+    known_to_new = {name: entity for name, entity in switch_entities.items() if new.workload.entity(name)}
+    comparison.note_other_entities(old, new)
+    comparison.note_other_entities(new, old)
+    items_of_prepare = tuple(item for item in prepare_items if item.entity in known_to_old)
+    prepare_design = _design_of_prepare(old.design, new.design, items_of_prepare)
+    prepare = CodeVersion("prepare", _with_entities(old.workload, known_to_old), prepare_design)
+    # Keys that collide are found with the items of all entities, also of those that `switch` does not know.
     with_all = replace(new.design, slots=_slots(new.design, old.design), items=switch_items)
-    found.load(CodeVersion("switch", _with_entities(new.workload, switch_entities), with_all))
-    items_of_new = tuple(item for item in switch_items if item.entity in known_to_new)
-    switch = CodeVersion("switch", _with_entities(new.workload, known_to_new), replace(with_all, items=items_of_new))
-    prepare, switch = found.mapped(prepare, old), found.mapped(switch, new)
-    found.require_none()
-    extra = [
-        item
-        for item in switch.design.items
-        if item.whole or item.mirrored or any(facet.write_only for facet in item.facets)
-    ]
-    members = found.attributes.renamed_members
-    grown = any(_class_of(prepare.workload.entity(one.name)) != _class_of(one) for one in old.workload.entities)
-    more = [
-        item
-        for item in prepare.design.items
-        if item.whole or item.next_attributes or any(f.write_only for f in item.facets)
-    ]
-    needs_prepare = bool(more) or grown or set(prepare.design.guards) != set(old.design.guards)
-    attributes = found.attributes
-    if members:
-        found.require_only_members(needs_prepare, old, new)
+    comparison.load(CodeVersion("switch", _with_entities(new.workload, switch_entities), with_all))
+    items_of_switch = tuple(item for item in switch_items if item.entity in known_to_new)
+    switch_design = replace(with_all, items=items_of_switch)
+    switch = CodeVersion("switch", _with_entities(new.workload, known_to_new), switch_design)
+    prepare, switch = comparison.with_operations(prepare, old), comparison.with_operations(switch, new)
+    comparison.require_none()
+    needs_prepare = _needs_prepare(old, prepare)
+    needs_switch = any(_has_extra_keys(item) or item.mirrored for item in switch.design.items)
+    attributes = comparison.attributes
+    has_renamed_members = bool(attributes.renamed_members)
+    if has_renamed_members:
+        comparison.require_only_members(needs_prepare, old, new)
     return Transition(
-        old,
-        prepare,
-        switch,
-        new,
-        needs_prepare or bool(members),
-        bool(extra) or bool(members),
-        tuple(found.notes(prepare)),
-        change,
-        tuple(attributes.fills),
-        tuple(attributes.verified),
-        tuple(attributes.dropped),
-        tuple(attributes.renamed),
-        tuple(members),
+        old=old,
+        prepare=prepare,
+        switch=switch,
+        new=new,
+        needs_prepare=needs_prepare or has_renamed_members,
+        needs_switch=needs_switch or has_renamed_members,
+        notes=tuple(comparison.notes(prepare)),
+        change=change,
+        fills=tuple(attributes.fills),
+        verified=tuple(attributes.verified_attributes),
+        dropped=tuple(attributes.dropped_attributes),
+        renamed=tuple(attributes.attribute_renames),
+        renamed_members=tuple(attributes.renamed_members),
     )
+
+
+def _design_of_prepare(old: Design, new: Design, items: tuple[Item, ...]) -> Design:
+    """The design of OLD with all that code of NEW needs to find: its indexes, guards, counters and stores."""
+    names = {item.entity for item in items}
+    guards = dict.fromkeys((*old.guards, *new.guards))
+    return replace(
+        old,
+        slots=_slots(old, new),
+        items=items,
+        guards=tuple(guard for guard in guards if guard.entity in names),
+        counters=with_kept(old.counters, new.counters),
+        stores=tuple(dict.fromkeys((*old.stores, *new.stores))),
+    )
+
+
+def _needs_prepare(old: CodeVersion, prepare: CodeVersion) -> bool:
+    """Whether `prepare` writes more than OLD, or has other classes."""
+    if any(_has_extra_keys(item) or item.next_attributes for item in prepare.design.items):
+        return True
+    if set(prepare.design.guards) != set(old.design.guards):
+        return True
+    entities = old.workload.entities
+    return any(_class_of(prepare.workload.entity(entity.name)) != _class_of(entity) for entity in entities)
+
+
+def _has_extra_keys(item: Item) -> bool:
+    """Whether an item is there, or has keys, only for code of the other design."""
+    return item.whole or any(facet.write_only for facet in item.facets)
 
 
 def renamed_entities(old: CodeVersion, new: CodeVersion) -> dict[str, str]:
@@ -255,7 +264,7 @@ def renamed_entities(old: CodeVersion, new: CodeVersion) -> dict[str, str]:
 
 def renames_between(old: Workload, new: Workload) -> bool:
     """Whether entities, attributes or members of enums of a workload have another name in the next one."""
-    names = entity_renames([one.name for one in old.entities], [one.name for one in new.entities], new, old)
+    names = entity_renames([entity.name for entity in old.entities], [entity.name for entity in new.entities], new, old)
     for entity in old.entities:
         now = new.entity(names.get(entity.name, entity.name))
         if now is None:
@@ -289,32 +298,32 @@ def require_same_tenant(old: CodeVersion, new: CodeVersion, names: Mapping[str, 
     )
 
 
-def _with_entities(workload: Workload, merged: dict[str, Entity]) -> Workload:
+def _with_entities(workload: Workload, entities: dict[str, Entity]) -> Workload:
     """The workload with all entities of both designs, its own first."""
-    names = dict.fromkeys((*(entity.name for entity in workload.entities), *merged))
-    return replace(workload, entities=tuple(merged[name] for name in names))
+    names = dict.fromkeys((*(entity.name for entity in workload.entities), *entities))
+    return replace(workload, entities=tuple(entities[name] for name in names))
 
 
 def _with_entities_of(version: CodeVersion, other: CodeVersion) -> Workload:
     """The workload of a version, with the entities that only the other one has."""
-    added = [one for one in other.workload.entities if version.workload.entity(one.name) is None]
-    return replace(version.workload, entities=(*version.workload.entities, *added))
+    new_entities = [entity for entity in other.workload.entities if version.workload.entity(entity.name) is None]
+    return replace(version.workload, entities=(*version.workload.entities, *new_entities))
 
 
 def _class_of(entity: Entity | None) -> list[tuple[str, object, bool]]:
     """The attributes of an entity as its class has them, but for defaults."""
-    return [(one.name, one.type, one.optional) for one in entity.attributes] if entity else []
+    return [(attribute.name, attribute.type, attribute.optional) for attribute in entity.attributes] if entity else []
 
 
 def _forms(entity: Entity) -> list[tuple[str, object, bool, str | None]]:
     """The attributes that items of an entity have."""
-    return [(one.name, one.type, one.optional, one.default) for one in entity.attributes]
+    return [(attribute.name, attribute.type, attribute.optional, attribute.default) for attribute in entity.attributes]
 
 
 def _slots(own: Design, other: Design) -> tuple[Slot, ...]:
     """The indexes of a design, and those of the other one for which keys have to be written."""
-    written = {facet.slot for item in other.items for facet in item.facets if not _is_natural(facet, other)}
-    return (*own.slots, *(one for one in other.indexes if own.slot(one.name) is None and one.name in written))
+    slot_names = {facet.slot for item in other.items for facet in item.facets if not _is_natural(facet, other)}
+    return (*own.slots, *(slot for slot in other.indexes if own.slot(slot.name) is None and slot.name in slot_names))
 
 
 def _is_natural(facet: Facet, design: Design) -> bool:
@@ -322,12 +331,22 @@ def _is_natural(facet: Facet, design: Design) -> bool:
     return slot is not None and is_natural((*facet.pk, *facet.sk), (*slot.pk, *slot.sk))
 
 
+def _write_only_facets(item: Item, other: Item, design: Design) -> tuple[Facet, ...]:
+    """The keys of an item in indexes where the item of the other design has none, as keys that are only written."""
+    # Natural keys are attributes of the item: nobody has to write them for an index.
+    return tuple(
+        replace(facet, write_only=True)
+        for facet in item.facets
+        if other.facet(facet.slot) is None and not _is_natural(facet, design)
+    )
+
+
 def _key(facet: Facet) -> str:
     return " / ".join((*facet.pk, *facet.sk))
 
 
 @dataclass
-class _Comparison:
+class _DesignComparison:
     """Compares two designs, and collects the changes that are refused."""
 
     old: CodeVersion
@@ -346,7 +365,7 @@ class _Comparison:
 
     # --- Table ------------------------------------------------------------------------------------------------------
 
-    def settings(self) -> None:
+    def compare_settings(self) -> None:
         old, new = self.old.design, self.new.design
         for name, was, now in (
             ("name", old.table, new.table),
@@ -380,85 +399,93 @@ class _Comparison:
 
     # --- Attributes -------------------------------------------------------------------------------------------------
 
-    def entities(self) -> tuple[dict[str, Entity], dict[str, Entity]]:
+    def merge_entities(self) -> tuple[dict[str, Entity], dict[str, Entity]]:
         """The entities of `prepare` and of `switch`: each has those of both designs, with the attributes of both."""
         old, new = self.old.workload, self.new.workload
         prepare: dict[str, Entity] = {}
         switch: dict[str, Entity] = {}
         for entity in old.entities:
             now = new.entity(entity.name)
-            both = self.attributes.entities(entity, now) if now else (entity, entity)
-            prepare[entity.name], switch[entity.name] = both
-        added = {one.name: one for one in new.entities if one.name not in prepare}
+            versions = self.attributes.entities(entity, now) if now else (entity, entity)
+            prepare[entity.name], switch[entity.name] = versions
+        new_entities = {entity.name: entity for entity in new.entities if entity.name not in prepare}
         self.refusals += self.attributes.refusals
-        return prepare | added, switch | added
+        return prepare | new_entities, switch | new_entities
 
     # --- Items ------------------------------------------------------------------------------------------------------
 
-    def items(self) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
+    def merge_items(self) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
         """The items of `prepare` and of `switch`."""
         prepare: list[Item] = []
         switch: list[Item] = []
         old, new = self.old.design, self.new.design
-        next_attributes = self.attributes.next_attributes
-        for name in dict.fromkeys((i.entity, i.copy) for i in (*old.items, *new.items)):
+        for name in dict.fromkeys((item.entity, item.copy) for item in (*old.items, *new.items)):
             was, now = old.item(*name), new.item(*name)
-            same = self._with_old_names(now) if now else None
-            if was and now and same and was.facets[0] == same.facets[0] and was.tag == now.tag:
-                facets = self._facets(was, now)
-                attributes = tuple(dict.fromkeys((*was.attributes, *now.attributes)))
-                attributes = attributes if was.attributes and now.attributes else ()
-                if was.copy and set(was.attributes) != set(same.attributes):
-                    message = f"the copy {now.name} holds other attributes in NEW"
-                    self.refusals.append(codes.CHANGED_KEY.at(None, message, "give the copy another name in NEW"))
-                prepare.append(replace(was, facets=facets[0], attributes=attributes))
-                switch.append(replace(now, facets=facets[1], attributes=attributes))
-            elif was and now:
-                self._moved(was, now, prepare, switch)
+            if was and now:
+                self._add_of_both(was, now, prepare, switch)
             elif was:
                 prepare.append(was)
-                switch.append(_unread(was, old) if was.copy and new.item(was.entity) else was)
+                switch.append(_as_unread_copy(was, old) if was.copy and new.item(was.entity) else was)
             elif now:
-                prepare.append(_unread(now, new) if now.copy and old.item(now.entity) else now)
+                prepare.append(_as_unread_copy(now, new) if now.copy and old.item(now.entity) else now)
                 switch.append(now)
+        self._add_attribute_changes(prepare, switch)
+        return tuple(prepare), tuple(switch)
+
+    def _add_attribute_changes(self, prepare: list[Item], switch: list[Item]) -> None:
+        """Adds to items what their attributes need while both names and both forms are in use."""
+        next_attributes = self.attributes.next_attributes
         for number, item in enumerate(prepare):
             if not item.copy and item.entity in next_attributes:
                 prepare[number] = replace(item, next_attributes=tuple(next_attributes[item.entity]))
         for member in self.attributes.renamed_members:
             _add_read_member(prepare, member.entity, ReadMember(member.attribute, member.new, member.old))
             _add_read_member(switch, member.entity, ReadMember(member.attribute, member.old, member.new))
-        for entity, old_name, new_name in self.attributes.renamed:
+        for entity, old_name, new_name in self.attributes.attribute_renames:
             _add_mirror(prepare, entity, MirroredAttribute(old_name, new_name))
             _add_mirror(switch, entity, MirroredAttribute(new_name, old_name))
-        return tuple(prepare), tuple(switch)
+
+    def _add_of_both(self, was: Item, now: Item, prepare: list[Item], switch: list[Item]) -> None:
+        """Adds an item that both designs have, with the same key in the table or with another one."""
+        in_old_names = self._with_old_names(now)
+        if was.facets[0] != in_old_names.facets[0] or was.tag != now.tag:
+            self._add_moved(was, now, prepare, switch)
+            return
+        prepare_facets, switch_facets = self._facets(was, now)
+        attributes: tuple[str, ...] = ()  # all of them, if one of the designs has all
+        if was.attributes and now.attributes:
+            attributes = tuple(dict.fromkeys((*was.attributes, *now.attributes)))
+        if was.copy and set(was.attributes) != set(in_old_names.attributes):
+            message = f"the copy {now.name} holds other attributes in NEW"
+            self.refusals.append(codes.CHANGED_KEY.at(None, message, "give the copy another name in NEW"))
+        prepare.append(replace(was, facets=prepare_facets, attributes=attributes))
+        switch.append(replace(now, facets=switch_facets, attributes=attributes))
 
     def _with_old_names(self, now: Item) -> Item:
         """An item of NEW in the words of OLD: renamed attributes and members have their old names."""
-        members = {(one.attribute, one.new): one.old for one in self.attributes.renamed_members}
+        members = {(member.attribute, member.new): member.old for member in self.attributes.renamed_members}
         if members:
             now = replace(now, facets=tuple(_with_members(facet, members) for facet in now.facets))
-        names = {new: old for entity, old, new in self.attributes.renamed if entity == now.entity}
+        names = {new: old for entity, old, new in self.attributes.attribute_renames if entity == now.entity}
         if not names:
             return now
         attributes = tuple(names.get(name, name) for name in now.attributes)
-        return replace(now, attributes=attributes, facets=tuple(_renamed(facet, names) for facet in now.facets))
+        return replace(now, attributes=attributes, facets=tuple(_with_names(facet, names) for facet in now.facets))
 
     def _facets(self, was: Item, now: Item) -> tuple[tuple[Facet, ...], tuple[Facet, ...]]:
         """The facets of one item in `prepare` and in `switch`: all of both, those of the other one write-only."""
-        for facet, same in zip(now.facets, self._with_old_names(now).facets, strict=True):
+        for facet, in_old_names in zip(now.facets, self._with_old_names(now).facets, strict=True):
             before = was.facet(facet.slot)
-            if before is not None and before != same:
+            if before is not None and before != in_old_names:
                 message = f"{now.name} has the key {_key(before)} in {facet.slot} in OLD, and {_key(facet)} in NEW"
                 fix = "an item has one key in an index: put the new one into another index, such as one with a new name"
                 self.refusals.append(codes.CHANGED_KEY.at(None, message, fix))
-        added = [f for f in now.facets if was.facet(f.slot) is None and not _is_natural(f, self.new.design)]
-        dropped = [f for f in was.facets if now.facet(f.slot) is None and not _is_natural(f, self.old.design)]
         return (
-            (*was.facets, *(replace(one, write_only=True) for one in added)),
-            (*now.facets, *(replace(one, write_only=True) for one in dropped)),
+            was.facets + _write_only_facets(now, was, self.new.design),
+            now.facets + _write_only_facets(was, now, self.old.design),
         )
 
-    def _moved(self, was: Item, now: Item, prepare: list[Item], switch: list[Item]) -> None:
+    def _add_moved(self, was: Item, now: Item, prepare: list[Item], switch: list[Item]) -> None:
         """An item whose key in the table changes: it stays, and its copy has the new key; then the other way round."""
         if was.copy:
             message = f"the copy {now.name} has another key or type in NEW"
@@ -473,45 +500,55 @@ class _Comparison:
             message = f"the key of {now.entity} changes from {_key(was.facets[0])} to {_key(now.facets[0])}"
             fix = f"both items exist for a time: give {now.entity} another type in NEW, such as `{now.tag}2`"
             self.refusals.append(codes.CHANGED_KEY.at(None, message, fix))
-        self._moved_with(now)
+        self._refuse_with_move(now)
         guards = tuple(guard.attributes for guard in self.old.design.guards if guard.entity == now.entity)
         entity = self.old.workload.entity(now.entity)
         has_history = entity is not None and entity.history is not None
         for version, own, other, design in ((prepare, was, now, self.new.design), (switch, now, was, self.old.design)):
-            twin = replace(_unread(other, design), copy=TWIN, attributes=(), known=(), change=self.change)
+            twin = replace(_as_unread_copy(other, design), copy=TWIN, attributes=(), known=(), change=self.change)
             version += [own, replace(twin, unique=guards, has_history=has_history)]
 
-    def _moved_with(self, now: Item) -> None:
+    def _refuse_with_move(self, now: Item) -> None:
         """Refuses what cannot change together with the key of an entity, or cannot move with it."""
-        name = now.entity
-        together: list[str] = []
-        old_guards, new_guards = (
-            {guard.attributes for guard in design.guards if guard.entity == name}
-            for design in (self.old.design, self.new.design)
-        )
+        for reason in self._changes_beside_move(now.entity):
+            message = f"the key of {now.entity} changes, and {reason}"
+            fix = "make two changes: one of them first, the other one when it is finished"
+            self.refusals.append(codes.CHANGED_KEY.at(None, message, fix))
+        self._refuse_under_key(now)
+
+    def _changes_beside_move(self, name: str) -> Iterator[str]:
+        """The changes of an entity beside its key."""
+        yield from self._guard_changes(name)
+        was, now = self.old.workload.entity(name), self.new.workload.entity(name)
+        if was and now:
+            for construct in CONSTRUCTS:
+                if getattr(was, construct.name) != getattr(now, construct.name):
+                    yield f"its {construct.grammar.label.lower()} changes, too"
+        if self.old.design.counter(name) != self.new.design.counter(name):
+            yield "its sharded counter changes, too"
+        old_contents = {content.name for content in contents_of(was)} if was else set()
+        new_contents = {content.name for content in contents_of(now)} if now else set()
+        for content in sorted(old_contents ^ new_contents):
+            yield f"{content} is a content in one of the designs only"
+        yield from self._renames_of(name)
+
+    def _guard_changes(self, name: str) -> Iterator[str]:
+        old_guards = {guard.attributes for guard in self.old.design.guards if guard.entity == name}
+        new_guards = {guard.attributes for guard in self.new.design.guards if guard.entity == name}
         for attributes in sorted(old_guards ^ new_guards):
             place = self.new.name if attributes in new_guards else self.old.name
             is_unique = "is unique" if len(attributes) == 1 else "are unique together"
-            together.append(f"{' and '.join(attributes)} {is_unique} in {place} only")
-        was_entity, now_entity = self.old.workload.entity(name), self.new.workload.entity(name)
-        if was_entity and now_entity and was_entity.history != now_entity.history:
-            together.append("its history changes, too")
-        if self.old.design.counter(name) != self.new.design.counter(name):
-            together.append("its sharded counter changes, too")
-        contents = [
-            {one.name for one in contents_of(entity)} if entity else set[str]() for entity in (was_entity, now_entity)
-        ]
-        together += [f"{content} is a content in one of the designs only" for content in contents[0] ^ contents[1]]
-        together += [f"{old} is renamed to {new}" for entity, old, new in self.attributes.renamed if entity == name]
-        members = [one for one in self.attributes.renamed_members if one.entity == name]
-        together += [f"a member is renamed to {one.new}" for one in members]
-        for reason in together:
-            message = f"the key of {name} changes, and {reason}"
-            fix = "make two changes: one of them first, the other one when it is finished"
-            self.refusals.append(codes.CHANGED_KEY.at(None, message, fix))
-        self._stored_under_key(now)
+            yield f"{' and '.join(attributes)} {is_unique} in {place} only"
 
-    def _stored_under_key(self, now: Item) -> None:
+    def _renames_of(self, name: str) -> Iterator[str]:
+        for entity, old_name, new_name in self.attributes.attribute_renames:
+            if entity == name:
+                yield f"{old_name} is renamed to {new_name}"
+        for member in self.attributes.renamed_members:
+            if member.entity == name:
+                yield f"a member is renamed to {member.new}"
+
+    def _refuse_under_key(self, now: Item) -> None:
         """Refuses what is stored under the key of an entity, and cannot be carried over to another one."""
         name = now.entity
         reasons: list[str] = []
@@ -525,7 +562,7 @@ class _Comparison:
                 reasons.append(f"additions to its counter in {version.name} do not know the attributes of both keys")
             if has_other_attributes and contents:
                 reasons.append(f"uploads of its contents in {version.name} do not know the attributes of both keys")
-            in_store = [one.name for one in contents if version.design.in_store(name, one.name)]
+            in_store = [content.name for content in contents if version.design.in_store(name, content.name)]
             if in_store:
                 reasons.append(f"the contents of {in_store[0]} are in a store, in {version.name} under its key")
         for reason in reasons:
@@ -536,46 +573,53 @@ class _Comparison:
     def load(self, version: CodeVersion) -> CodeVersion | None:
         """The version with its operations. It is refused if its items could have the same key."""
         try:
-            found = CodeVersion(version.name, version.workload, map_patterns(version.design, version.workload))
-            found.package  # noqa: B018 - loading it says whether its schema can work
+            with_operations = CodeVersion(
+                version.name, version.workload, map_patterns(version.design, version.workload)
+            )
+            with_operations.package  # noqa: B018 - loading it says whether its schema can work
         except (SchemaError, TemplateError) as problem:
             fix = self._name_hint() or "give one of them another word in its key"
             refusal = codes.MIXED_ITEMS.at(None, f"the items of OLD and NEW collide: {problem}", fix)
             if refusal not in self.refusals:
                 self.refusals.append(refusal)
             return None
-        return found
+        return with_operations
 
     # --- Reads ------------------------------------------------------------------------------------------------------
 
-    def mapped(self, between: CodeVersion, end: CodeVersion) -> CodeVersion:
+    def with_operations(self, between: CodeVersion, end: CodeVersion) -> CodeVersion:
         """The version with its operations. Its reads must be those of OLD or NEW, which meet the same items."""
-        found = self.load(between)
-        if found is None:
+        version = self.load(between)
+        if version is None:
             return between
-        expected = map_patterns(end.design, end.workload)
-        for one in expected.operations:
-            now = found.design.operation(one.pattern)
-            if now is None or list(_reads(now, end.workload)) != list(_reads(one, end.workload)):
-                message = f"{one.pattern} of {end.name} would meet items of the other design in its query"
-                fix = (
-                    now.problem if now and now.problem else "put the new items under other words, or into other indexes"
-                )
+        end_design = map_patterns(end.design, end.workload)
+        for expected_operation in end_design.operations:
+            now = version.design.operation(expected_operation.pattern)
+            if now is None or list(_reads(now, end.workload)) != list(_reads(expected_operation, end.workload)):
+                pattern = expected_operation.pattern
+                message = f"{pattern} of {end.name} would meet items of the other design in its query"
+                fix = "put the new items under other words, or into other indexes"
+                if now and now.problem:
+                    fix = now.problem
                 self.refusals.append(codes.MIXED_ITEMS.at(None, message, fix))
-        return found
+        return version
 
     def _name_hint(self) -> str:
         """How to say that an entity is an old one with another name, if its items have the same type."""
-        gone = {item.tag: item.entity for item in self.old.design.items if not self.new.workload.entity(item.entity)}
+        old_names: dict[str, str] = {}
+        for item in self.old.design.items:
+            if self.new.workload.entity(item.entity) is None:
+                old_names[item.tag] = item.entity
         for item in self.new.design.items:
-            if item.tag in gone and not item.copy:
+            old_name = old_names.get(item.tag)
+            if old_name and not item.copy:
                 return (
-                    f"if {item.entity} is the new name of {gone[item.tag]}, write `- **Renamed from**: "
-                    f"{gone[item.tag]}` below `### {item.entity}`; else give it another type and another key"
+                    f"if {item.entity} is the new name of {old_name}, write `- **Renamed from**: {old_name}` below "
+                    f"`### {item.entity}`; else give it another type and another key"
                 )
         return ""
 
-    def meet_other_entities(self, reader: CodeVersion, other: CodeVersion) -> None:
+    def note_other_entities(self, reader: CodeVersion, other: CodeVersion) -> None:
         """Notes the reads of a version that meet items of entities which only the other one has.
 
         The client passes over items of types that it does not know. So a page may be shorter, and the next one goes on.
@@ -589,23 +633,26 @@ class _Comparison:
         try:
             with_other = map_patterns(design, _with_entities_of(reader, other))
         except (SchemaError, TemplateError):
-            return  # `mapped` says that keys collide
+            return  # `with_operations` says that keys collide
         for read in reader.workload.reads:
             before, now = reader.design.operation(read.id), with_other.operation(read.id)
             is_same = before and now and list(_reads(before, reader.workload)) == list(_reads(now, reader.workload))
             if before is None or not before.served or is_same:
                 continue
-            met = " or ".join(names)
-            if read.result is Result.COUNT or (read.limit and not read.paginated):
-                message = (
-                    f"{read.id} of {reader.name} would count items of {met}, which {other.name} has in that partition"
-                )
-                fix = f"give {met} another partition key, or let {read.id} read the items instead of a count or a limit"
-                self.refusals.append(codes.MIXED_ITEMS.at(None, message, fix))
-            else:
-                self.passed_over.append(
-                    f"{read.id} of {reader.name} meets items of {met} and passes over them: its pages may be shorter"
-                )
+            self._note_read(read, reader, other, " or ".join(names))
+
+    def _note_read(self, read: Read, reader: CodeVersion, other: CodeVersion, entities: str) -> None:
+        if read.result is Result.COUNT or (read.limit and not read.paginated):
+            pattern = f"{read.id} of {reader.name}"
+            message = f"{pattern} would count items of {entities}, which {other.name} has in that partition"
+            fix = (
+                f"give {entities} another partition key, or let {read.id} read the items instead of a count or a limit"
+            )
+            self.refusals.append(codes.MIXED_ITEMS.at(None, message, fix))
+            return
+        self.passed_over.append(
+            f"{read.id} of {reader.name} meets items of {entities} and passes over them: its pages may be shorter"
+        )
 
     def require_only_members(self, needs_prepare: bool, old: CodeVersion, new: CodeVersion) -> None:
         """Refuses changes beside renamed members that need a backfill before `switch`: theirs is after it.
@@ -613,7 +660,12 @@ class _Comparison:
         Reads in the order of a member are refused, too: while items have both names, there is no such order.
         """
         members = self.attributes.renamed_members
-        if needs_prepare or self.attributes.fills or self.attributes.verified or self.attributes.renamed:
+        if (
+            needs_prepare
+            or self.attributes.fills
+            or self.attributes.verified_attributes
+            or self.attributes.attribute_renames
+        ):
             message = f"{members[0]} gets another name, and other changes need a backfill before that"
             fix = "rename it in a change of its own, before or after this one"
             self.refusals.append(codes.CHANGED_ATTRIBUTE.at(None, message, fix))
@@ -631,54 +683,69 @@ class _Comparison:
     def notes(self, prepare: CodeVersion) -> Iterator[str]:
         yield from self.passed_over
         yield from self.attributes.notes
-        old, new = self.old.workload, self.new.workload
-        gone = [one.name for one in old.entities if new.entity(one.name) is None]
-        came = [one.name for one in new.entities if old.entity(one.name) is None]
-        for name in gone:
-            yield f"{name} is not in `{self.new.name}`. Its items stay in the table, and are not read any more"
-        if gone and came:
-            yield (
-                f"if {came[0]} is the new name of {gone[0]}, write `- **Renamed from**: {gone[0]}` below it. If "
-                f"{' and '.join(gone)} became {' and '.join(came)}: keep {gone[0]} in this change, make the items of "
-                f"{came[0]} with `--function`, and leave {gone[0]} out in a later change"
-            )
-        for entity in old.entities:
-            now_entity = new.entity(entity.name)
-            if entity.history and now_entity and not now_entity.history:
-                yield (
-                    f"{entity.name} has no history in `{self.new.name}`. Its versions stay in the table, and are not "
-                    "read any more"
-                )
+        yield from self._entity_notes()
         before, after = self.old.package.methods, prepare.package.methods
         for pattern, method in before.items():
             now = after.get(pattern)
-            if now is not None and [p.name for p in now.params] != [p.name for p in method.params]:
-                yield f"in `prepare`, {now.name} ({pattern}) takes {', '.join(p.name for p in now.params)}"
+            if now is not None and [param.name for param in now.params] != [param.name for param in method.params]:
+                yield f"in `prepare`, {now.name} ({pattern}) takes {', '.join(param.name for param in now.params)}"
+
+    def _entity_notes(self) -> Iterator[str]:
+        """Notes about entities that only one of the designs has, and about constructs of the others."""
+        old, new = self.old.workload, self.new.workload
+        removed_names = [entity.name for entity in old.entities if new.entity(entity.name) is None]
+        added_names = [entity.name for entity in new.entities if old.entity(entity.name) is None]
+        for name in removed_names:
+            yield f"{name} is not in `{self.new.name}`. Its items stay in the table, and are not read any more"
+        if removed_names and added_names:
+            old_name, new_name = removed_names[0], added_names[0]
+            yield (
+                f"if {new_name} is the new name of {old_name}, write `- **Renamed from**: {old_name}` below it. If "
+                f"{' and '.join(removed_names)} became {' and '.join(added_names)}: keep {old_name} in this change, "
+                f"make the items of {new_name} with `--function`, and leave {old_name} out in a later change"
+            )
+        for entity in old.entities:
+            now_entity = new.entity(entity.name)
+            for words in _construct_notes(entity, now_entity) if now_entity else ():
+                yield f"{entity.name} {words.format(design=self.new.name)}"
 
 
-def _renamed(facet: Facet, names: Mapping[str, str]) -> Facet:
+def _construct_notes(was: Entity, now: Entity) -> Iterator[str]:
+    """What constructs say of an entity whose lines change."""
+    before = {bound.construct: bound for bound in lines_of(was)}
+    after = {bound.construct: bound for bound in lines_of(now)}
+    notes = [bound.removal_words() for construct, bound in before.items() if construct not in after]
+    for construct, bound in after.items():
+        earlier = before.get(construct)
+        notes.append(bound.change_words(earlier) if earlier is not None else bound.addition_words())
+    yield from filter(None, notes)
+
+
+def _with_names(facet: Facet, names: Mapping[str, str]) -> Facet:
     """A key with other names of attributes."""
 
     def text(template: str) -> str:
         return renamed(template, {name: names.get(name, name) for name in fields_of(template)})
 
-    when = tuple(replace(one, attribute=names.get(one.attribute, one.attribute)) for one in facet.when)
+    when = tuple(
+        replace(condition, attribute=names.get(condition.attribute, condition.attribute)) for condition in facet.when
+    )
     return replace(facet, pk=tuple(map(text, facet.pk)), sk=tuple(map(text, facet.sk)), when=when)
 
 
 def _with_members(facet: Facet, names: Mapping[tuple[str, str], str]) -> Facet:
     """A key with other names of members of enums in its conditions."""
     when = tuple(
-        replace(one, values=tuple(names.get((one.attribute, value), value) for value in one.values))
-        for one in facet.when
+        replace(condition, values=tuple(names.get((condition.attribute, value), value) for value in condition.values))
+        for condition in facet.when
     )
     return replace(facet, when=when)
 
 
-def _add_mirror(items: list[Item], entity: str, mirrored: MirroredAttribute) -> None:
+def _add_mirror(items: list[Item], entity: str, mirror: MirroredAttribute) -> None:
     for number, item in enumerate(items):
         if item.entity == entity and not item.copy:
-            items[number] = replace(item, mirrored=(*item.mirrored, mirrored))
+            items[number] = replace(item, mirrored=(*item.mirrored, mirror))
 
 
 def _add_read_member(items: list[Item], entity: str, read_member: ReadMember) -> None:
@@ -687,11 +754,15 @@ def _add_read_member(items: list[Item], entity: str, read_member: ReadMember) ->
             items[number] = replace(item, read_members=(*item.read_members, read_member))
 
 
-def _unread(item: Item, design: Design) -> Item:
+def _as_unread_copy(item: Item, design: Design) -> Item:
     """An item of the other design as a copy: written whole by each write, and not read."""
-    facets = tuple(replace(f, write_only=True) for f in item.facets if f.slot == TABLE or not _is_natural(f, design))
-    own = design.item(item.entity)
-    tag = f"{own.tag}.{item.copy}" if own and item.copy else item.tag
+    facets = tuple(
+        replace(facet, write_only=True)
+        for facet in item.facets
+        if facet.slot == TABLE or not _is_natural(facet, design)
+    )
+    own_item = design.item(item.entity)
+    tag = f"{own_item.tag}.{item.copy}" if own_item and item.copy else item.tag
     return replace(item, tag=tag, facets=facets, whole=True)
 
 
@@ -699,8 +770,8 @@ def _ordered_by(workload: Workload, entity: str, attribute: str) -> str | None:
     """The id of a pattern that needs an order of the values of an attribute; None if there is none."""
     for read in workload.reads:
         if entity in read.entities:
-            ranges = [one.attribute for one in read.inputs if one.op in RANGES]
-            if attribute in (*ranges, *(one.attribute for one in read.sort)):
+            ranges = [read_input.attribute for read_input in read.inputs if read_input.op in RANGES]
+            if attribute in (*ranges, *(sort.attribute for sort in read.sort)):
                 return read.id
     for write in (*workload.writes, *workload.deletes):
         for leaf in all_leaves(write):

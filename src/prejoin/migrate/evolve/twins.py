@@ -29,7 +29,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any
+from typing import Any, assert_never
 
 from prejoin.keys import TABLE
 from prejoin.migrate.evolve.transition import TWIN, Transition
@@ -82,6 +82,7 @@ Decision = Callable[[ItemState, ItemState, bool], TwinAction]
 
 def decide(leaving: ItemState, coming: ItemState, are_equal: bool) -> TwinAction:
     """What is to be done with a pair while both designs are in use."""
+    # The table above, from top to bottom: a `_` stands for the states that no case before it has named.
     match leaving, coming:
         case (ItemState.UNREADABLE, _) | (_, ItemState.UNREADABLE):
             return TwinAction.DAMAGED
@@ -246,20 +247,18 @@ class PairKind:
 def pair_kinds(transition: Transition) -> tuple[PairKind, ...]:
     """The pairs of a transition: one kind for each entity that gets another key in the table."""
     prepare, switch = transition.prepare.package, transition.switch.package
-    return tuple(
-        PairKind(
-            transition.change,
-            prepare.schema,
-            switch.schema,
-            prepare.schema.entity(prepare.classes[name]),
-            switch.schema.entity(switch.classes[name]),
-        )
-        for name in transition.moved
-    )
+    kinds = []
+    for name in transition.moved:
+        leaving = prepare.schema.entity(prepare.classes[name])
+        coming = switch.schema.entity(switch.classes[name])
+        kinds.append(PairKind(transition.change, prepare.schema, switch.schema, leaving, coming))
+    return tuple(kinds)
 
 
 def _twin(schema: Schema, entity: BoundEntity[Any], values: Mapping[str, Any]) -> Json:
-    pattern = next(one for one in entity.patterns if isinstance(one, CopyPattern) and one.facet.copy == TWIN)
+    pattern = next(
+        pattern for pattern in entity.patterns if isinstance(pattern, CopyPattern) and pattern.facet.copy == TWIN
+    )
     return canonical_item(next(iter(pattern.expected(schema, values))))
 
 
@@ -269,6 +268,8 @@ def _twin(schema: Schema, entity: BoundEntity[Any], values: Mapping[str, Any]) -
 def requests(pair: Pair, action: TwinAction) -> list[dict[str, Any]]:
     """The actions of the transaction that does it. Each has the condition that the item is still as it was read."""
     kind = pair.kind
+    # The item that was read gets a new mark in the transaction that writes its twin: with the old one, it would look as
+    # if it had been written since.
     match action:
         case TwinAction.WRITE_COMING:
             values = pair.leaving_values
@@ -300,60 +301,66 @@ def requests(pair: Pair, action: TwinAction) -> list[dict[str, Any]]:
             return [_delete(kind, pair.leaving), _set_attributes(kind, pair.coming, pair.missing_foreign)]
         case TwinAction.REMOVE_LEAVING:
             return [_delete(kind, pair.leaving)]
-        case _:
+        case TwinAction.NOTHING | TwinAction.CONFLICT | TwinAction.DAMAGED:
             return []
+        case _:
+            assert_never(action)
 
 
 def _set_mark(kind: PairKind, item: Json | None, values: Mapping[str, Any]) -> dict[str, Any]:
     assert item is not None
-    to = Placeholders()
-    text = f"SET {to.name(MARK)} = {to.value(kind.mark(values))}"
-    condition = _as_read(kind, item, to)
+    placeholders = Placeholders()
+    text = f"SET {placeholders.name(MARK)} = {placeholders.value(kind.mark(values))}"
+    condition = _as_read(kind, item, placeholders)
     key = kind.leaving_schema.item_key(item)
-    return {"Update": {"Key": key, "UpdateExpression": text, "ConditionExpression": condition, **to.parameters()}}
+    return {
+        "Update": {"Key": key, "UpdateExpression": text, "ConditionExpression": condition, **placeholders.parameters()}
+    }
 
 
 def _set_attributes(kind: PairKind, item: Json, attributes: Json) -> dict[str, Any]:
-    to = Placeholders()
-    sets = [f"{to.name(name)} = {to.value(value)}" for name, value in attributes.items()]
-    condition = " AND ".join(f"attribute_not_exists({to.name(name)})" for name in attributes)
-    key_name = to.name(kind.leaving_schema.keys(TABLE).names[0])
+    placeholders = Placeholders()
+    sets = [f"{placeholders.name(name)} = {placeholders.value(value)}" for name, value in attributes.items()]
+    condition = " AND ".join(f"attribute_not_exists({placeholders.name(name)})" for name in attributes)
+    key_name = placeholders.name(kind.leaving_schema.keys(TABLE).names[0])
     return {
         "Update": {
             "Key": kind.leaving_schema.item_key(item),
             "UpdateExpression": f"SET {', '.join(sets)}",
             "ConditionExpression": f"attribute_exists({key_name}) AND {condition}",
-            **to.parameters(),
+            **placeholders.parameters(),
         }
     }
 
 
 def _put(kind: PairKind, item: Json, before: Json | None) -> dict[str, Any]:
-    to = Placeholders()
-    absent = f"attribute_not_exists({to.name(kind.leaving_schema.keys(TABLE).names[0])})" if before is None else ""
-    condition = absent or _as_read(kind, before or {}, to)
-    return {"Put": {"Item": item, "ConditionExpression": condition, **to.parameters()}}
+    placeholders = Placeholders()
+    if before is None:
+        condition = f"attribute_not_exists({placeholders.name(kind.leaving_schema.keys(TABLE).names[0])})"
+    else:
+        condition = _as_read(kind, before, placeholders)
+    return {"Put": {"Item": item, "ConditionExpression": condition, **placeholders.parameters()}}
 
 
 def _delete(kind: PairKind, item: Json | None) -> dict[str, Any]:
     assert item is not None
-    to = Placeholders()
-    condition = _as_read(kind, item, to)
+    placeholders = Placeholders()
+    condition = _as_read(kind, item, placeholders)
     key = kind.leaving_schema.item_key(item)
-    return {"Delete": {"Key": key, "ConditionExpression": condition, **to.parameters()}}
+    return {"Delete": {"Key": key, "ConditionExpression": condition, **placeholders.parameters()}}
 
 
 def _still_absent(kind: PairKind, key: Json) -> dict[str, Any]:
-    to = Placeholders()
-    condition = f"attribute_not_exists({to.name(kind.leaving_schema.keys(TABLE).names[0])})"
-    return {"ConditionCheck": {"Key": key, "ConditionExpression": condition, **to.parameters()}}
+    placeholders = Placeholders()
+    condition = f"attribute_not_exists({placeholders.name(kind.leaving_schema.keys(TABLE).names[0])})"
+    return {"ConditionCheck": {"Key": key, "ConditionExpression": condition, **placeholders.parameters()}}
 
 
-def _as_read(kind: PairKind, item: Json, to: Placeholders) -> str:
+def _as_read(kind: PairKind, item: Json, placeholders: Placeholders) -> str:
     """The condition that all attributes of an item are as they were read, and that it has no others."""
-    tests = [f"{to.name(name)} = {to.value(value)}" for name, value in item.items()]
-    others = [name for name in (MARK, *kind.attributes) if name not in item]
-    tests += [f"attribute_not_exists({to.name(name)})" for name in others]
+    tests = [f"{placeholders.name(name)} = {placeholders.value(value)}" for name, value in item.items()]
+    lacking = [name for name in (MARK, *kind.attributes) if name not in item]
+    tests += [f"attribute_not_exists({placeholders.name(name)})" for name in lacking]
     return " AND ".join(tests)
 
 

@@ -41,13 +41,14 @@ class EntityItems:
     def columns(self) -> Iterator[str]:
         """The columns of the table that identify a row, and that make up the key of its item."""
         yield from self.rows.key
-        yield from (c for a in self.attributes if (c := self.rows.mapping.source(a).column))
+        sources = (self.rows.mapping.source(attribute) for attribute in self.attributes)
+        yield from (source.column for source in sources if source.column)
 
     @property
     def tables(self) -> Iterator[str]:
         """All tables whose rows are part of an item."""
         yield self.rows.mapping.table
-        yield from (one.table for one in self.rows.mapping.related)
+        yield from (related.table for related in self.rows.mapping.related)
 
     def item_key(self, values: Mapping[str, Any]) -> ItemKey:
         """The key of an item, from its values."""
@@ -56,7 +57,7 @@ class EntityItems:
     def item_of(self, image: Mapping[str, Any]) -> ItemKey | None:
         """The key of the item that a row was; None if the row was no item."""
         try:
-            return self.item_key({a: self.rows.convert_one(a, image) for a in self.attributes})
+            return self.item_key({name: self.rows.convert_one(name, image) for name in self.attributes})
         except RowError:
             return None
 
@@ -74,13 +75,13 @@ class AffectedItems:
 
     def columns(self) -> Columns:
         """By table, the columns that the log has to tell."""
-        found: dict[str, dict[str, None]] = {}
-        for one in self.entities.values():
-            mapping = one.rows.mapping
-            found.setdefault(mapping.table, {}).update(dict.fromkeys(one.columns))
-            for other in mapping.related:
-                found.setdefault(other.table, {}).update(dict.fromkeys(other.on))
-        return {table: tuple(columns) for table, columns in found.items()}
+        columns: dict[str, dict[str, None]] = {}
+        for entity in self.entities.values():
+            mapping = entity.rows.mapping
+            columns.setdefault(mapping.table, {}).update(dict.fromkeys(entity.columns))
+            for related in mapping.related:
+                columns.setdefault(related.table, {}).update(dict.fromkeys(related.on))
+        return {table: tuple(names) for table, names in columns.items()}
 
     def of(self, snapshot: SourceSnapshot, change: RowChange) -> tuple[list[RowKey], list[tuple[RowKey, ItemKey]]]:
         """The rows whose items a change may touch, and the items that the changed row was, before and after."""
@@ -91,28 +92,32 @@ class AffectedItems:
             raise PipelineError(codes.NOT_FOLLOWED, message, "give all columns to `record_rows`") from None
 
     def _rows(self, snapshot: SourceSnapshot, change: RowChange) -> Iterator[RowKey]:
-        for one in self.entities.values():
-            mapping = one.rows.mapping
+        """The changed row itself, and the rows of entities that embed or join it."""
+        for entity in self.entities.values():
+            mapping = entity.rows.mapping
             if mapping.table == change.table:
-                yield from ((one.name, key) for key in _values(change.images, one.rows.key))
-            for other in mapping.related:
-                if other.table == change.table:
-                    found = list(_values(change.images, tuple(other.on)))
-                    yield from (
-                        (one.name, row.key) for row in one.rows.matching(snapshot, tuple(other.on.values()), found)
-                    )
+                for key in _values(change.images, entity.rows.key):
+                    yield entity.name, key
+            for related in mapping.related:
+                if related.table != change.table:
+                    continue
+                references = list(_values(change.images, tuple(related.on)))
+                for row in entity.rows.matching(snapshot, tuple(related.on.values()), references):
+                    yield entity.name, row.key
 
     def _items(self, change: RowChange) -> Iterator[tuple[RowKey, ItemKey]]:
-        for one in self.entities.values():
-            if one.rows.mapping.table == change.table:
-                for image in change.images:
-                    key = next(_values([image], one.rows.key), None)
-                    item = one.item_of(image)
-                    if key is not None and item is not None:
-                        yield (one.name, key), item
+        for entity in self.entities.values():
+            if entity.rows.mapping.table != change.table:
+                continue
+            # Before and after: an UPDATE of a key leaves an item of the old key, which has to be deleted.
+            for image in change.images:
+                key = next(_values([image], entity.rows.key), None)
+                item = entity.item_of(image)
+                if key is not None and item is not None:
+                    yield (entity.name, key), item
 
 
 def _values(images: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     """The distinct values of columns; without NULL, which refers to nothing."""
-    found = (tuple(image[column] for column in columns) for image in images)
-    yield from dict.fromkeys(key for key in found if None not in key)
+    keys = (tuple(image[column] for column in columns) for image in images)
+    yield from dict.fromkeys(key for key in keys if None not in key)

@@ -38,7 +38,8 @@ _KEYS = frozenset(
     | {"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "binary", "varbinary"}
 )
 """Types that the log tells as queries return them. Others, such as TIMESTAMP and BIT, cannot be followed in keys."""
-_PURGED = 1236
+_LOG_PURGED = 1236
+"""The error number of a position that the server does not have any more."""
 
 
 class BinaryLog(ChangeLog):
@@ -65,15 +66,15 @@ class BinaryLog(ChangeLog):
         """Nothing was created."""
 
     def _require_settings(self, snapshot: SourceSnapshot) -> None:
-        found = {row["Variable_name"]: row["Value"] for row in snapshot.rows("SHOW VARIABLES")}
-        if "MariaDB" not in found["version"]:
+        variables = {row["Variable_name"]: row["Value"] for row in snapshot.rows("SHOW VARIABLES")}
+        if "MariaDB" not in variables["version"]:
             message = f"{self._source}: MySQL does not tell the position of its log that a snapshot corresponds to"
             raise RefusedError(codes.NO_LOG, message, "use the outbox: `--outbox`")
-        wrong = [name for name, value in _SETTINGS.items() if found.get(name, "").upper() != value]
+        wrong = [name for name, value in _SETTINGS.items() if variables.get(name, "").upper() != value]
         if wrong:
-            message = f"{self._source}: {', '.join(f'{name} is {found.get(name)}' for name in wrong)}"
-            fix = f"set {', '.join(f'{name} = {_SETTINGS[name]}' for name in wrong)}; or use the outbox"
-            raise RefusedError(codes.NO_LOG, message, fix)
+            settings = ", ".join(f"{name} is {variables.get(name)}" for name in wrong)
+            commands = ", ".join(f"{name} = {_SETTINGS[name]}" for name in wrong)
+            raise RefusedError(codes.NO_LOG, f"{self._source}: {settings}", f"set {commands}; or use the outbox")
 
     def _require_types(self, snapshot: SourceSnapshot) -> None:
         for table, name in self._names.items():
@@ -100,38 +101,44 @@ class BinaryLog(ChangeLog):
     def read(self, snapshot: SourceSnapshot, after: str, limit: int = LIMIT) -> LogPart:
         end = _position(snapshot)
         if self._widths is None:
-            kinds = {name: _types(snapshot, *table) for table, name in self._names.items()}
-            self._widths = {
-                (n, c): width for n, of in kinds.items() for c, (kind, width) in of.items() if kind == "binary"
-            }
-        found: list[SourceTransaction] = []
+            self._widths = self._binary_widths(snapshot)
+        transactions: list[SourceTransaction] = []
         changes = 0
         if _order(after) >= _order(end):
             return LogPart((), True, after)
         try:
-            for one in self._transactions(after):
-                if _order(one.position) > _order(end):
-                    break
-                if one.changes:
-                    found.append(one)
-                    changes += len(one.changes)
+            for transaction in self._transactions(after):
+                if _order(transaction.position) > _order(end):
+                    break  # the snapshot does not see it: the next round has it
+                if transaction.changes:
+                    transactions.append(transaction)
+                    changes += len(transaction.changes)
                     if changes >= limit:
-                        return LogPart(tuple(found), one.position == end, one.position)
+                        return LogPart(tuple(transactions), transaction.position == end, transaction.position)
         except MySQLError as problem:
-            if problem.args[:1] == (_PURGED,):
+            if problem.args[:1] == (_LOG_PURGED,):
                 message = f"{self._source}: the binary log was purged before it was read: {problem.args[1]}"
                 raise changes_lost(message) from problem
             raise unreadable(self._source, problem) from problem
-        return LogPart(tuple(found), True, end)
+        return LogPart(tuple(transactions), True, end)
+
+    def _binary_widths(self, snapshot: SourceSnapshot) -> dict[tuple[str, str], int]:
+        """The width of each BINARY column, by table and column."""
+        widths: dict[tuple[str, str], int] = {}
+        for table, name in self._names.items():
+            for column, (kind, width) in _types(snapshot, *table).items():
+                if kind == "binary":
+                    widths[name, column] = width
+        return widths
 
     def _transactions(self, after: str) -> Iterator[SourceTransaction]:
-        file, _, at = after.rpartition(":")
+        file, _, offset = after.rpartition(":")
         url = self._source.url
         stream = BinLogStreamReader(
             {"host": url.host, "port": url.port or 3306, "user": url.username, "password": url.password or ""},
             random.randrange(1 << 16, 1 << 31),  # noqa: S311 - a number that no other replica has
             log_file=file,
-            log_pos=int(at),
+            log_pos=int(offset),
             resume_stream=True,
             only_events=[WriteRowsEvent, UpdateRowsEvent, DeleteRowsEvent, XidEvent, QueryEvent],
             only_tables=[table for _, table in self._names],
@@ -146,13 +153,14 @@ class BinaryLog(ChangeLog):
                     pending += self._changes(event)
                     continue
                 query = event.query if isinstance(event, QueryEvent) else "COMMIT"
+                # BEGIN is a query event; the end of a transaction of InnoDB is an XID event, which means COMMIT.
                 if query in ("BEGIN", "ROLLBACK"):
                     pending = []
                     continue
-                if query != "COMMIT":
-                    pending += self._truncated(event, query)
-                committed = datetime.fromtimestamp(event.timestamp, UTC)
-                yield SourceTransaction(f"{stream.log_file}:{stream.log_pos}", tuple(pending), committed)
+                if query != "COMMIT":  # a DDL statement, which is a transaction by itself
+                    pending += self._truncations(event, query)
+                commit_time = datetime.fromtimestamp(event.timestamp, UTC)
+                yield SourceTransaction(f"{stream.log_file}:{stream.log_pos}", tuple(pending), commit_time)
                 pending = []
         finally:
             stream.close()
@@ -167,14 +175,15 @@ class BinaryLog(ChangeLog):
 
     def _image(self, name: str, image: dict[str, Any]) -> dict[str, Any]:
         widths = self._widths or {}
-        found = {c: image[c] for c in self._columns[name]}
-        for column, value in found.items():
+        values = {column: image[column] for column in self._columns[name]}
+        for column, value in values.items():
             if (name, column) in widths and value is not None:
                 # The log has BINARY(n) without trailing zeros; the decoder returns nothing but zeros as an empty text.
-                found[column] = (value or b"").ljust(widths[name, column], b"\0")
-        return found
+                values[column] = (value or b"").ljust(widths[name, column], b"\0")
+        return values
 
-    def _truncated(self, event: Any, query: str) -> Iterator[RowChange]:
+    def _truncations(self, event: Any, query: str) -> Iterator[RowChange]:
+        """The tables that a TRUNCATE emptied, which the log has as a text."""
         if "TRUNCATE" not in query.upper():
             return
         statement = sqlglot.parse_one(query, dialect="mysql")
@@ -191,8 +200,9 @@ class BinaryLog(ChangeLog):
     def behind(self, position: str) -> int:
         with self._source.snapshot() as snapshot:
             logs = {str(row["Log_name"]): int(row["File_size"]) for row in snapshot.rows("SHOW BINARY LOGS")}
-        file, at = _order(position)
-        return max(0, sum(size for name, size in logs.items() if _order(f"{name}:0")[0] >= file) - at)
+        file_number, offset = _order(position)
+        sizes = [size for name, size in logs.items() if _order(f"{name}:0")[0] >= file_number]
+        return max(0, sum(sizes) - offset)
 
 
 def _connect(**settings: Any) -> Any:
@@ -210,16 +220,16 @@ def _types(snapshot: SourceSnapshot, schema: str, table: str) -> dict[str, tuple
 
 def _position(snapshot: SourceSnapshot) -> str:
     """The position of the log that the snapshot corresponds to: it sees all before, and nothing after."""
-    found = {
-        row["Variable_name"].lower(): row["Value"] for row in snapshot.rows("SHOW STATUS LIKE 'binlog_snapshot_%'")
-    }
-    return f"{found['binlog_snapshot_file']}:{found['binlog_snapshot_position']}"
+    rows = snapshot.rows("SHOW STATUS LIKE 'binlog_snapshot_%'")
+    status = {row["Variable_name"].lower(): row["Value"] for row in rows}
+    return f"{status['binlog_snapshot_file']}:{status['binlog_snapshot_position']}"
 
 
 def _order(position: str) -> tuple[int, int]:
-    """
+    """A position as numbers that can be compared.
+
     >>> _order("binlog.000007:1200")
     (7, 1200)
     """
-    file, _, at = position.rpartition(":")
-    return int(file.rpartition(".")[2]), int(at)
+    file, _, offset = position.rpartition(":")
+    return int(file.rpartition(".")[2]), int(offset)

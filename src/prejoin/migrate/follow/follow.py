@@ -2,8 +2,8 @@
 
 Each round opens a snapshot, reads the transactions of the log that the snapshot sees, and writes the rows that they
 changed as the snapshot has them. Then the position in the log is recorded, and confirmed to the database. After a kill
-at any point the next round repeats changes that are written already, which gives the same items. Decision 038 has the
-argument.
+at any point the next round repeats changes that are written already, which gives the same items. Decision 038 in
+`docs/decisions/migration.md` has the argument.
 """
 
 from __future__ import annotations
@@ -84,31 +84,44 @@ def follow_table(
     name = table or migration.table
     throttle = WriteThrottle(rate)
     result = FollowResult()
-    began = time.monotonic()
-    with LoadState(state) as kept:
-        require_state(migration, kept, name, place)
-        if not (kept.about("log") and kept.about("finished")):
-            why = "the load is not finished" if kept.about("log") else "the load kept no changes"
-            fix = "run `prejoin migrate load` to its end" if kept.about("log") else f"{LOAD_AGAIN}, which keeps them"
-            raise PipelineError(codes.NO_CHANGES, f"there is nothing to follow: {why}", fix)
+    start = time.monotonic()
+    with LoadState(state) as load_state:
+        require_state(migration, load_state, name, place)
+        _require_kept_changes(load_state)
         with opened_table(migration, name, place, throttle) as client:
-            touched = AffectedItems(migration)
+            affected = AffectedItems(migration)
             contents = LargeContents(client)
-            run = _Follower(
+            follower = _Follower(
                 migration,
-                open_log(migration, kept, touched.columns()),
-                Applier(migration, touched, client, throttle, contents),
-                kept,
+                open_log(migration, load_state, affected.columns()),
+                Applier(migration, affected, client, throttle, contents),
+                load_state,
                 progress,
                 result,
             )
-            enough = (lambda: True) if once else (lambda: result.caught_up) if until_caught_up else stop
-            with contents.run(kept):
-                run.until(enough, patience)
-        file = kept.write_dead_letters()
-        result.dead, result.dead_file = sum(kept.dead_counts().values()), str(file) if file.exists() else ""
-    result.units, result.seconds = throttle.units, time.monotonic() - began
+
+            def is_finished() -> bool:
+                if until_caught_up and not once:
+                    return result.caught_up
+                return once or stop()
+
+            with contents.run(load_state):
+                follower.run(is_finished, patience)
+        file = load_state.write_dead_letters()
+        result.dead = sum(load_state.dead_counts().values())
+        result.dead_file = str(file) if file.exists() else ""
+    result.units, result.seconds = throttle.units, time.monotonic() - start
     return result
+
+
+def _require_kept_changes(state: LoadState) -> None:
+    if state.about("log") and state.about("finished"):
+        return
+    if state.about("log"):
+        reason, fix = "the load is not finished", "run `prejoin migrate load` to its end"
+    else:
+        reason, fix = "the load kept no changes", f"{LOAD_AGAIN}, which keeps them"
+    raise PipelineError(codes.NO_CHANGES, f"there is nothing to follow: {reason}", fix)
 
 
 class _Follower:
@@ -128,24 +141,25 @@ class _Follower:
         self.progress = progress
         self.result = result
 
-    def until(self, enough: Callable[[], bool], patience: float) -> None:
+    def run(self, is_finished: Callable[[], bool], patience: float) -> None:
+        """Makes rounds. Waits after a round without changes, and, up to `patience` seconds, after one that failed."""
         self.progress.begin("following", "follow")
-        fine, failures, pause = time.monotonic(), 0, _SHORTEST_POLL
+        last_success, failures, pause = time.monotonic(), 0, _SHORTEST_POLL
         while True:
             try:
-                moved = self.round()
-                fine, failures = time.monotonic(), 0
+                has_changes = self.round()
+                last_success, failures = time.monotonic(), 0
             except (PipelineError, TransportError, DynamoDBError, TableError) as problem:
-                if not _is_temporary(problem) or time.monotonic() - fine > patience:
+                if not _is_temporary(problem) or time.monotonic() - last_success > patience:
                     raise
                 failures += 1
                 self.progress.update(f"waiting: {problem}")
-                self.migration.source.engine.dispose()
+                self.migration.source.engine.dispose()  # its connections may be those of a server that went away
                 time.sleep(min(0.1 * 2**failures, _LONGEST_PAUSE))
                 continue
-            if enough():
+            if is_finished():
                 return
-            if moved:
+            if has_changes:
                 pause = _SHORTEST_POLL
             else:
                 time.sleep(pause)
@@ -154,42 +168,45 @@ class _Follower:
     def round(self) -> bool:
         """One look at the log. Returns whether there was something."""
         position = self.state.about("position")
-        seen_at = now_text()
+        started_at = now_text()  # the table is as the database was then, at least
         self.log.prepare(position)
         with self.migration.source.snapshot() as snapshot:
             part = self.log.read(snapshot, position)
-            applied = self._apply(snapshot, part) if part.transactions else ApplyResult()
+            applied_rows = self._apply(snapshot, part) if part.transactions else ApplyResult()
         if part.transactions or part.position != position:
             self.result.transactions += len(part.transactions)
-            self.result.rows += applied.rows
-            self.result.split += applied.split
-            self.state.record_followed(part.position, applied.dead, applied.done)
+            self.result.rows += applied_rows.rows
+            self.result.split += applied_rows.split
+            self.state.record_followed(part.position, applied_rows.dead, applied_rows.current)
             self.log.confirm(part.position)
         self.result.caught_up = part.whole
         self.result.behind = self.log.behind(part.position)
         if part.whole:
-            self.state.say(caught_up=seen_at)
-        self.progress.update(self._said(part))
+            self.state.say(caught_up=started_at)
+        self.progress.update(self._progress_text(part))
         return bool(part.transactions)
 
     def _apply(self, snapshot: SourceSnapshot, part: LogPart) -> ApplyResult:
         # A unique value may be free by now. Streams tell that one row took it before they tell that another gave it up.
-        refused = (d for d in self.state.dead_letters() if d.code == codes.NOT_UNIQUE.id)
-        return self.applier.apply(snapshot, part.transactions, [(d.entity, d.key) for d in refused])
+        letters = [letter for letter in self.state.dead_letters() if letter.code == codes.NOT_UNIQUE.id]
+        return self.applier.apply(snapshot, part.transactions, [(letter.entity, letter.key) for letter in letters])
 
-    def _said(self, part: LogPart) -> str:
-        done = f"{self.result.transactions:,} transactions, {self.result.rows:,} rows"
+    def _progress_text(self, part: LogPart) -> str:
+        text = f"{self.result.transactions:,} transactions, {self.result.rows:,} rows"
         if part.whole:
-            return f"{done}; caught up at {now_text()}"
+            return f"{text}; caught up at {now_text()}"
         last = part.transactions[-1].committed if part.transactions else None
-        left = [f"{self.result.behind:,} of the log"] if self.result.behind else []
-        left += [f"{(datetime.now(UTC) - last).total_seconds():,.0f} s"] if last else []
-        return f"{done}; behind: {', '.join(left) or 'more to read'}"
+        lags = []
+        if self.result.behind:
+            lags.append(f"{self.result.behind:,} of the log")
+        if last is not None:
+            lags.append(f"{(datetime.now(UTC) - last).total_seconds():,.0f} s")
+        return f"{text}; behind: {', '.join(lags) or 'more to read'}"
 
 
 def _is_temporary(problem: Exception) -> bool:
     if isinstance(problem, PipelineError):
-        return any(d.code == codes.UNREADABLE.id for d in problem.diagnostics)
+        return any(diagnostic.code == codes.UNREADABLE.id for diagnostic in problem.diagnostics)
     if isinstance(problem, DynamoDBError):
-        return problem.code != "ResourceNotFoundException" and problem.code != "AccessDeniedException"
+        return problem.code not in ("ResourceNotFoundException", "AccessDeniedException")
     return True

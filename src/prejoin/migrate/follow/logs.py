@@ -18,13 +18,13 @@ def begin_log(migration: Migration, state: LoadState, outbox: bool = False, prog
 
     The log is recorded before anything is created, so that after a kill a rollback finds what was created.
     """
-    known = state.about("log")
-    if outbox and known not in ("", OUTBOX):
-        message = f"the load began with the log of {known}, not with an outbox"
+    recorded_kind = state.about("log")
+    if outbox and recorded_kind not in ("", OUTBOX):
+        message = f"the load began with the log of {recorded_kind}, not with an outbox"
         raise RefusedError(codes.NO_LOG, message, "pass `--restart --force` to begin again")
-    if not known:
+    if not recorded_kind:
         kind = OUTBOX if outbox else migration.source.log
-        state.say(log=kind, log_name=_name(migration, state, kind))
+        state.say(log=kind, log_name=_log_name(migration, state, kind))
     try:
         log = open_log(migration, state, AffectedItems(migration).columns())
         if state.about("position"):
@@ -34,12 +34,12 @@ def begin_log(migration: Migration, state: LoadState, outbox: bool = False, prog
                 progress.begin(f"keeping changes: creating {' and '.join(log.created)}", "log")
             state.say(position=log.begin())
     except RefusedError:
-        if not known:  # it was refused before anything was created
+        if not recorded_kind:  # it was refused before anything was created
             state.say(log="", log_name="")
         raise
 
 
-def _name(migration: Migration, state: LoadState, kind: str) -> str:
+def _log_name(migration: Migration, state: LoadState, kind: str) -> str:
     """The objects to create: the name of a slot, or the tables that get a stream."""
     if kind == "dynamodb":
         from prejoin.migrate.follow.streams import tables_without_stream

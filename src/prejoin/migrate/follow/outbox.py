@@ -18,7 +18,7 @@ from prejoin.migrate.outbox import NAME, outbox_table
 from prejoin.migrate.source.connection import SourceDatabase, SourceSnapshot
 from prejoin.pipeline.errors import RefusedError
 
-_DELETED = 500
+_DELETE_BATCH = 500
 """Rows that one statement deletes."""
 
 
@@ -30,7 +30,8 @@ class OutboxLog(ChangeLog):
         self._names = {name.lower(): name for name in columns} | {
             name.rpartition(".")[2].lower(): name for name in columns
         }
-        self._read: Sequence[int] = ()
+        self._ids: Sequence[int] = ()
+        """The rows of the last part, which are deleted when it is confirmed."""
 
     def begin(self) -> str:
         if not sa.inspect(self._source.engine).has_table(NAME):
@@ -44,23 +45,23 @@ class OutboxLog(ChangeLog):
     def read(self, snapshot: SourceSnapshot, after: str, limit: int = LIMIT) -> LogPart:
         sql = f"SELECT id, transaction_id, table_name, images FROM {NAME} ORDER BY id LIMIT {limit + 1}"  # noqa: S608
         rows = snapshot.rows(sql)
-        self._read = [int(row["id"]) for row in rows[:limit]]
+        self._ids = [int(row["id"]) for row in rows[:limit]]
         changes: dict[str, list[RowChange]] = {}
         for row in rows[:limit]:
-            made = changes.setdefault(row["transaction_id"], [])
+            transaction_changes = changes.setdefault(row["transaction_id"], [])
             name = self._names.get(row["table_name"].lower())
             if name is not None:
-                made.append(RowChange(name, (decode_values(row["images"]),)))
-        return LogPart(
-            tuple(SourceTransaction(NAME, tuple(made)) for made in changes.values()), len(rows) <= limit, NAME
-        )
+                transaction_changes.append(RowChange(name, (decode_values(row["images"]),)))
+        transactions = tuple(SourceTransaction(NAME, tuple(group)) for group in changes.values())
+        return LogPart(transactions, len(rows) <= limit, NAME)
 
     def confirm(self, position: str) -> None:
         table = outbox_table(sa.MetaData())
         with self._source.writing() as db:
-            for at in range(0, len(self._read), _DELETED):
-                db.execute(sa.delete(table).where(table.c.id.in_(self._read[at : at + _DELETED])))
-        self._read = ()
+            for start in range(0, len(self._ids), _DELETE_BATCH):
+                ids = self._ids[start : start + _DELETE_BATCH]
+                db.execute(sa.delete(table).where(table.c.id.in_(ids)))
+        self._ids = ()
 
     def behind(self, position: str) -> int:
         with self._source.snapshot() as snapshot:

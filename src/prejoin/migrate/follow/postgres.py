@@ -33,7 +33,7 @@ from prejoin.migrate.follow.pgoutput import Relation, decode
 from prejoin.migrate.source.connection import SourceDatabase, SourceSnapshot, unreadable
 from prejoin.pipeline.errors import PipelineError, RefusedError
 
-_LOST = (psycopg.errors.UndefinedObject, psycopg.errors.ObjectNotInPrerequisiteState)
+_SLOT_LOST = (psycopg.errors.UndefinedObject, psycopg.errors.ObjectNotInPrerequisiteState)
 """Exceptions for a slot that was dropped, or whose log PostgreSQL removed (`max_slot_wal_keep_size`)."""
 _BUSY = 60
 """Seconds to wait for a slot that the connection of a killed follower still holds."""
@@ -59,28 +59,30 @@ class PostgresLog(ChangeLog):
 
     def begin(self) -> str:
         with self._connection() as db:
-            level = _one(db, "SHOW wal_level")
+            level = _value(db, "SHOW wal_level")
             if level != "logical":
                 fix = "set `wal_level = logical` and restart PostgreSQL, or use the outbox"
                 raise RefusedError(codes.NO_LOG, f"{self._source}: wal_level is {level}, not logical", fix)
             tables = self._tables(db)
             self._require_identity(tables)
-            names = ", ".join(f"{_quoted(t.schema)}.{_quoted(t.name)}" for t in tables.values())
-            if not _one(db, "SELECT 1 FROM pg_publication WHERE pubname = %s", self.name):
+            names = ", ".join(f"{_quote(table.schema)}.{_quote(table.name)}" for table in tables.values())
+            if not _value(db, "SELECT 1 FROM pg_publication WHERE pubname = %s", self.name):
                 options = "WITH (publish_via_partition_root = true)"
                 with self._source.writing() as writer:
-                    writer.exec_driver_sql(f"CREATE PUBLICATION {_quoted(self.name)} FOR TABLE {names} {options}")
-            if not self._slot(db):
+                    writer.exec_driver_sql(f"CREATE PUBLICATION {_quote(self.name)} FOR TABLE {names} {options}")
+            if not self._has_slot(db):
                 db.exec_driver_sql("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (self.name,)).close()
-            return str(_one(db, "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = %s", self.name))
+            return str(
+                _value(db, "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = %s", self.name)
+            )
 
     def require(self) -> None:
         with self._connection() as db:
-            if not self._slot(db):
-                raise self._lost("it does not exist any more")
+            if not self._has_slot(db):
+                raise self._changes_lost("it does not exist any more")
 
-    def _lost(self, why: str) -> PipelineError:
-        return changes_lost(f"changes are lost: the replication slot {self.name}: {why}")
+    def _changes_lost(self, reason: str) -> PipelineError:
+        return changes_lost(f"changes are lost: the replication slot {self.name}: {reason}")
 
     def end(self) -> None:
         with self._connection() as db:
@@ -88,29 +90,31 @@ class PostgresLog(ChangeLog):
                 db, "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s"
             )
         with self._source.writing() as writer:
-            writer.exec_driver_sql(f"DROP PUBLICATION IF EXISTS {_quoted(self.name)}")
+            writer.exec_driver_sql(f"DROP PUBLICATION IF EXISTS {_quote(self.name)}")
 
-    def _slot(self, db: Connection) -> bool:
-        return bool(_one(db, "SELECT 1 FROM pg_replication_slots WHERE slot_name = %s", self.name))
+    def _has_slot(self, db: Connection) -> bool:
+        return bool(_value(db, "SELECT 1 FROM pg_replication_slots WHERE slot_name = %s", self.name))
 
     def _tables(self, db: Connection) -> dict[str, _Table]:
         """The tables as PostgreSQL knows them, by the names of the mapping."""
-        found = {}
+        tables = {}
         for name in self._columns:
-            quoted = ".".join(_quoted(part) for part in name.split("."))
-            row = db.exec_driver_sql(_TABLE, {"name": quoted}).one()
-            found[name] = _Table(row[0], row[1], frozenset(row[2]))
-        return found
+            quoted_name = ".".join(_quote(part) for part in name.split("."))
+            schema, table, identity = db.exec_driver_sql(_TABLE, {"name": quoted_name}).one()
+            tables[name] = _Table(schema, table, frozenset(identity))
+        return tables
 
     def _require_identity(self, tables: dict[str, _Table]) -> None:
         """Refuses tables whose log does not identify rows. Publishing one makes the application's UPDATEs fail."""
-        short = [n for n, t in tables.items() if not t.identity or not t.identity.issuperset(self._columns[n])]
-        if short:
-            columns = "; ".join(
-                f"{n}: {', '.join(sorted({*self._columns[n]} - tables[n].identity)) or 'no key'}" for n in short
-            )
-            message = f"the log does not say the old values of columns that make up keys of items ({columns})"
-            fix = " ".join(f"ALTER TABLE {n} REPLICA IDENTITY FULL;" for n in short)
+        missing: dict[str, list[str]] = {}
+        for name, table in tables.items():
+            columns = set(self._columns[name])
+            if not table.identity or not table.identity.issuperset(columns):
+                missing[name] = sorted(columns - table.identity)
+        if missing:
+            lists = "; ".join(f"{name}: {', '.join(columns) or 'no key'}" for name, columns in missing.items())
+            message = f"the log does not say the old values of columns that make up keys of items ({lists})"
+            fix = " ".join(f"ALTER TABLE {name} REPLICA IDENTITY FULL;" for name in missing)
             raise RefusedError(codes.IDENTITY, message, f"run `{fix}`; it makes the log of these tables larger")
 
     # --- Reading ----------------------------------------------------------------------------------------------------
@@ -118,32 +122,34 @@ class PostgresLog(ChangeLog):
     def read(self, snapshot: SourceSnapshot, after: str, limit: int = LIMIT) -> LogPart:
         with self._connection() as db:
             if not self._names:
-                self._names = {(t.schema, t.name): name for name, t in self._tables(db).items()}
+                tables = self._tables(db)
+                self._names = {(table.schema, table.name): name for name, table in tables.items()}
             # All that is committed before this point is peeked at below, so the log has nothing of ours up to here.
-            reached = str(_one(db, "SELECT pg_current_wal_flush_lsn()"))
+            end = str(_value(db, "SELECT pg_current_wal_flush_lsn()"))
             unseen = _Unseen(snapshot)
             rows = self._when_free(db, _PEEK, limit)
             driver = db.connection.driver_connection
             assert isinstance(driver, psycopg.Connection)
-            values = Transformer(driver)
+            transformer = Transformer(driver)
 
             def load(oid: int, text: bytes) -> Any:
-                return values.get_loader(oid, Format.TEXT).load(text)
+                return transformer.get_loader(oid, Format.TEXT).load(text)
 
-            found: list[SourceTransaction] = []
-            cut, whole = False, len(rows) < limit
-            for one in decode((bytes(row[0]) for row in rows), self._columns_of, load):
-                if one.end <= _number(after):
+            transactions: list[SourceTransaction] = []
+            is_cut, is_whole = False, len(rows) < limit
+            for decoded in decode((bytes(row[0]) for row in rows), self._columns_of, load):
+                if decoded.end <= _number(after):
                     continue  # the slot did not get the last confirmation
-                is_seen = not unseen.has(one.xid)
-                cut = cut or not is_seen
+                is_seen = not unseen.has(decoded.xid)
+                is_cut = is_cut or not is_seen
                 # A snapshot may see a transaction, and not yet one that is before it in the log.
-                whole = whole and not (cut and is_seen)
-                if not cut:
-                    found.append(SourceTransaction(_lsn(one.end), tuple(self._changes(one.rows)), one.committed))
-            if found or cut:
-                return LogPart(tuple(found), whole, found[-1].position if found else after)
-            return LogPart((), whole, max(after, reached, key=_number))
+                is_whole = is_whole and not (is_cut and is_seen)
+                if not is_cut:
+                    changes = tuple(self._changes(decoded.rows))
+                    transactions.append(SourceTransaction(_lsn(decoded.end), changes, decoded.committed))
+            if transactions or is_cut:
+                return LogPart(tuple(transactions), is_whole, transactions[-1].position if transactions else after)
+            return LogPart((), is_whole, max(after, end, key=_number))
 
     def _columns_of(self, relation: Relation) -> Sequence[str]:
         return self._columns.get(self._names.get((relation.schema, relation.name), ""), ())
@@ -156,24 +162,25 @@ class PostgresLog(ChangeLog):
 
     def confirm(self, position: str) -> None:
         with self._connection() as db:
-            confirmed = _one(db, "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = %s", self.name)
-            if confirmed is not None and _number(str(confirmed)) < _number(position):
+            lsn = _value(db, "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = %s", self.name)
+            if lsn is not None and _number(str(lsn)) < _number(position):
                 self._when_free(db, f"SELECT pg_replication_slot_advance(%s, '{_lsn(_number(position))}')")
 
     def behind(self, position: str) -> int:
         with self._connection() as db:
-            return max(0, _number(str(_one(db, "SELECT pg_current_wal_flush_lsn()"))) - _number(position))
+            return max(0, _number(str(_value(db, "SELECT pg_current_wal_flush_lsn()"))) - _number(position))
 
-    def _when_free(self, db: Connection, sql: str, *more: Any) -> list[Any]:
+    def _when_free(self, db: Connection, sql: str, *values: Any) -> list[Any]:
         """Runs a statement with the slot, once no other connection uses it."""
-        began = time.monotonic()
+        publication = [self.name] if sql is _PEEK else []  # the publication has the name of the slot
+        start = time.monotonic()
         while True:
             try:
-                return list(db.exec_driver_sql(sql, (self.name, *more, *([self.name] if sql is _PEEK else []))))
+                return list(db.exec_driver_sql(sql, (self.name, *values, *publication)))
             except DBAPIError as problem:
-                if isinstance(problem.orig, _LOST):
-                    raise self._lost(str(problem.orig).split("\n")[0]) from problem
-                if not isinstance(problem.orig, psycopg.errors.ObjectInUse) or time.monotonic() - began > _BUSY:
+                if isinstance(problem.orig, _SLOT_LOST):
+                    raise self._changes_lost(str(problem.orig).split("\n")[0]) from problem
+                if not isinstance(problem.orig, psycopg.errors.ObjectInUse) or time.monotonic() - start > _BUSY:
                     raise
                 time.sleep(0.1)
 
@@ -199,12 +206,12 @@ class _Unseen:
     def __init__(self, snapshot: SourceSnapshot) -> None:
         _, end, running = str(snapshot.value("SELECT pg_current_snapshot()::text")).split(":")
         self._end = int(end)
-        self._running = {int(one) & 0xFFFFFFFF for one in running.split(",") if one}
+        self._running = {int(xid) & 0xFFFFFFFF for xid in running.split(",") if xid}
 
     def has(self, xid: int) -> bool:
-        # The log has 32 bits of the number of a transaction.
-        beyond = (xid - self._end) & 0xFFFFFFFF
-        return xid in self._running or beyond < 1 << 31
+        # The log has 32 bits of the number of a transaction, which wrap around: later are those in the next half.
+        distance = (xid - self._end) & 0xFFFFFFFF
+        return xid in self._running or distance < 1 << 31
 
 
 _TABLE = """
@@ -221,16 +228,17 @@ _PEEK = (
 )
 
 
-def _one(db: Connection, sql: str, *values: Any) -> Any:
+def _value(db: Connection, sql: str, *values: Any) -> Any:
     return db.exec_driver_sql(sql, values or None).scalar()
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
 def _number(lsn: str) -> int:
-    """
+    """A position in the log (LSN) as a number.
+
     >>> _number("1/A0"), _lsn(0x1000000A0)
     (4294967456, '1/A0')
     """

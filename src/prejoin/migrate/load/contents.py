@@ -47,11 +47,11 @@ class LargeContents:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._attributes = {
-            entity.codec.cls: names
-            for entity in client.schema.entities
-            if (names := [one.attribute for one in entity.patterns if isinstance(one, LargePattern)])
-        }
+        self._attributes: dict[type[Any], list[str]] = {}
+        for entity in client.schema.entities:
+            names = [pattern.attribute for pattern in entity.patterns if isinstance(pattern, LargePattern)]
+            if names:
+                self._attributes[entity.codec.cls] = names
         self._unused = False
 
     def of(self, cls: type[Any]) -> bool:
@@ -64,52 +64,58 @@ class LargeContents:
         Returns the objects as they refer to the stored contents; for one that cannot be stored, the error.
         """
         cls = type(records[0])
-        keys = [self._key(one) for one in records]
-        found = self._client.get_many(cls, keys, consistent=True, unreadable="keep")
-        return [self._placed(*each) for each in zip(records, keys, found, strict=True)]
+        keys = [self._key(record) for record in records]
+        stored_records = self._client.get_many(cls, keys, consistent=True, unreadable="keep")
+        placements = []
+        for record, key, stored_record in zip(records, keys, stored_records, strict=True):
+            placements.append(self._try_to_place(record, key, stored_record))
+        return placements
 
-    def _placed(self, record: Any, key: Key, now: Any) -> PlacedRecord | TableError:
+    def _try_to_place(self, record: Any, key: Key, stored_record: Any) -> PlacedRecord | TableError:
         try:
-            return self._place(record, key, now)
+            return self._place(record, key, stored_record)
         except Unprocessed:
             raise
         except TableError as error:  # its key is too long for an object
             self.note_unused()
             return error
 
-    def _place(self, record: Any, key: Key, now: Any) -> PlacedRecord:
+    def _place(self, record: Any, key: Key, stored_record: Any) -> PlacedRecord:
         cls = type(record)
         values = dict(self._client.schema.entity(cls).codec.values(record))
-        new, old = [], {one.attribute: one for one in self._held(cls, key, now)}
+        old = {content.attribute: content for content in self._contents_of(cls, key, stored_record)}
+        new = []
         for name in self._attributes[cls]:
-            given = values[name]
-            if given is None:
+            value = values[name]
+            if value is None:
                 continue
-            same = old.get(name)
-            if same and (same.value.size, same.value.sha256) == (given.size, given.sha256):
+            content = old.get(name)
+            if content and (content.value.size, content.value.sha256) == (value.size, value.sha256):
+                # The same content: the item keeps it, so that writing a page again stores nothing.
                 values[name] = old.pop(name).value
             else:
-                values[name] = self._client._run(self._contents(cls, name, key).store(given.data))
+                values[name] = self._client._run(self._contents(cls, name, key).store(value.data))
                 new.append(HeldContent(cls, key, name, values[name]))
         return PlacedRecord(cls(**values), new, list(old.values()))
 
     def held(self, cls: type[Any], key: Key) -> list[HeldContent]:
         """The contents of the item with a key."""
-        return self._held(cls, key, self._client.get(cls, consistent=True, **key)) if self.of(cls) else []
+        return self._contents_of(cls, key, self._client.get(cls, consistent=True, **key)) if self.of(cls) else []
 
-    def _held(self, cls: type[Any], key: Key, record: Any) -> list[HeldContent]:
-        found = ((name, getattr(record, name, None)) for name in self._attributes[cls])
-        return [HeldContent(cls, key, name, value) for name, value in found if value is not None]
+    def _contents_of(self, cls: type[Any], key: Key, record: Any) -> list[HeldContent]:
+        # The record is None if there is no item, and an error if the item cannot be read.
+        values = {name: getattr(record, name, None) for name in self._attributes[cls]}
+        return [HeldContent(cls, key, name, value) for name, value in values.items() if value is not None]
 
     def remove(self, unused: Iterable[HeldContent]) -> None:
         """Deletes contents that no item refers to."""
-        for one in unused:
-            self._client._run(self._contents(one.cls, one.attribute, one.key).remove(one.value))
+        for content in unused:
+            self._client._run(self._contents(content.cls, content.attribute, content.key).remove(content.value))
 
     def remove_of(self, records: Sequence[Any]) -> None:
         """Deletes the contents of objects whose items are deleted."""
         for record in records if records and self.of(type(records[0])) else ():
-            self.remove(self._held(type(record), self._key(record), record))
+            self.remove(self._contents_of(type(record), self._key(record), record))
 
     def _key(self, record: Any) -> Key:
         return {name: getattr(record, name) for name in self._client.schema.entity(type(record)).base.attributes}

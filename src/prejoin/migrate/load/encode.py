@@ -53,26 +53,28 @@ def _values(
 ) -> Callable[[Mapping[str, Any]], dict[str, Any]] | None:
     """From the values of a row to those of an object of the class; None if the mapping lacks a required attribute."""
     code = FunctionSource()
-    mapped = {fields[value.name]: value for value in rows.values}
-    parts = []
+    mapped_values = {fields[value.name]: value for value in rows.values}
+    member_codes = []
     for field, attribute in codec.attributes.items():
-        default, given = attribute.field.default, mapped.get(field)
-        if given is None:
+        default, mapped_value = attribute.field.default, mapped_values.get(field)
+        if mapped_value is None:
             if default is None:
                 return None
-            parts.append(f"{field!r}: {code.constant(default)}()")
+            member_codes.append(f"{field!r}: {code.constant(default)}()")
             continue
-        convert, value = code.constant(given.convert), code.new_name()
-        if given.source.default is not None:
-            absent = f"{convert}({code.constant(given.source.default)})"
-        elif default is None or not (given.attribute.optional or given.attribute.default is not None):
+        convert, value = code.constant(mapped_value.convert), code.new_name()
+        if mapped_value.source.default is not None:
+            absent = f"{convert}({code.constant(mapped_value.source.default)})"
+        elif default is None or not (mapped_value.attribute.optional or mapped_value.attribute.default is not None):
             absent = f"{code.constant(_refuse)}()"
         elif default.factory is not None:
             absent = f"{code.constant(default.factory)}()"
         else:
             absent = code.constant(default.value)
-        parts.append(f"{field!r}: {absent} if ({value} := given[{given.name!r}]) is None else {convert}({value})")
-    return code.function("given", f"{{{', '.join(parts)}}}")
+        # `row_values` is the argument of the generated function. An attribute that the row lacks is None in it.
+        lookup = f"({value} := row_values[{mapped_value.name!r}])"
+        member_codes.append(f"{field!r}: {absent} if {lookup} is None else {convert}({value})")
+    return code.function("row_values", f"{{{', '.join(member_codes)}}}")
 
 
 def _refuse() -> Any:

@@ -23,6 +23,7 @@ from prejoin.pipeline.errors import PipelineError, RefusedError
 from prejoin.pipeline.progress import SILENT, Progress
 from prejoin.pipeline.throttle import WriteThrottle
 from prejoin.table.admin.table_request import create_table
+from prejoin.table.client.client import Client
 
 BUCKET = "YOUR-BUCKET"
 ITEMS = 100_000
@@ -59,36 +60,39 @@ def export_items(
     if restart:
         Path(place.db or "").unlink(missing_ok=True)
     Path(state).mkdir(parents=True, exist_ok=True)
-    loaded = load_table(migration, place, state=state, create=True, restart=restart, progress=progress)
+    load_result = load_table(migration, place, state=state, create=True, restart=restart, progress=progress)
     progress.begin("writing files", "files")
-    files: list[str] = []
-    items = 0
     try:
         (target / "items").mkdir(parents=True, exist_ok=True)
         for name, request in _requests(migration).items():
             (target / name).write_text(json.dumps(request, indent=2) + "\n", encoding="utf-8")
         with opened_table(migration, migration.table, place, WriteThrottle()) as client:
-            start: dict[str, object] = {}
-            lines: list[str] = []
-            while True:
-                page = client.call("Scan", start)
-                lines += [
-                    json.dumps({"Item": item}, ensure_ascii=False, separators=(",", ":")) for item in page["Items"]
-                ]
-                last = "LastEvaluatedKey" not in page
-                while len(lines) >= ITEMS or (last and lines):
-                    files.append(_write(target / "items" / f"{len(files):05}.json.gz", lines[:ITEMS]))
-                    items += len(lines[:ITEMS])
-                    lines = lines[ITEMS:]
-                    progress.update(f"{items:,} items")
-                if last:
-                    break
-                start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+            item_count, files = _write_items(client, target / "items", progress)
     except OSError as problem:
         message = f"{target} cannot be written: {problem.strerror or problem}"
         raise PipelineError(pipeline_codes.CANNOT_WRITE, message, "check the folder", str(target)) from None
-    progress.result(f"{items:,} items in {len(files)} files")
-    return ExportResult(loaded, items, tuple(files))
+    progress.result(f"{item_count:,} items in {len(files)} files")
+    return ExportResult(load_result, item_count, tuple(files))
+
+
+def _write_items(client: Client, folder: Path, progress: Progress) -> tuple[int, list[str]]:
+    """Writes all items of a table into numbered files. Returns how many there are, and the files."""
+    files: list[str] = []
+    item_count = 0
+    lines: list[str] = []
+    start: dict[str, object] = {}
+    while True:
+        page = client.call("Scan", start)
+        lines += [json.dumps({"Item": item}, ensure_ascii=False, separators=(",", ":")) for item in page["Items"]]
+        is_last = "LastEvaluatedKey" not in page
+        while len(lines) >= ITEMS or (is_last and lines):
+            file_lines, lines = lines[:ITEMS], lines[ITEMS:]
+            files.append(_write(folder / f"{len(files):05}.json.gz", file_lines))
+            item_count += len(file_lines)
+            progress.update(f"{item_count:,} items")
+        if is_last:
+            return item_count, files
+        start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
 
 def _requests(migration: Migration) -> dict[str, Any]:
@@ -96,7 +100,7 @@ def _requests(migration: Migration) -> dict[str, Any]:
     source = {"S3Bucket": BUCKET, "S3KeyPrefix": "items/"}
     table = create_table(migration.package.schema, migration.table)
     form = {"InputFormat": "DYNAMODB_JSON", "InputCompressionType": "GZIP"}
-    found: dict[str, Any] = {
+    requests: dict[str, Any] = {
         "start-bulk-put-items.json": {
             "TableName": migration.table,
             "InputS3Configuration": {**source, **form},
@@ -104,8 +108,8 @@ def _requests(migration: Migration) -> dict[str, Any]:
         }
     }
     if "LocalSecondaryIndexes" not in table:  # an import cannot create them
-        found["import-table.json"] = {"S3BucketSource": source, **form, "TableCreationParameters": table}
-    return found
+        requests["import-table.json"] = {"S3BucketSource": source, **form, "TableCreationParameters": table}
+    return requests
 
 
 def _write(path: Path, lines: list[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prejoin.migrate import codes
@@ -73,44 +73,61 @@ def load_table(
     """
     name = table or migration.table
     began = time.monotonic()
-    with LoadState(state) as kept:
+    with LoadState(state) as load_state:
         if restart:
-            require_not_cut_over(kept)
-            end_log(migration, kept)
-            kept.restart()
-        resumed = kept.about("fingerprint") != ""
-        if resumed:
-            require_state(migration, kept, name, place)
+            _discard_state(migration, load_state)
+        is_resumed = load_state.about("fingerprint") != ""
+        if is_resumed:
+            require_state(migration, load_state, name, place)
         throttle = WriteThrottle(rate)
         with opened_table(migration, name, place, throttle, create) as client:
-            if not resumed:
-                if not force:
-                    _require_empty(client, name, place)
-                mark = migration.fingerprint(name, place)
-                kept.say(fingerprint=mark, began=now_text(), table=name, place=str(place), source=str(migration.source))
+            if not is_resumed:
+                _begin_load(migration, load_state, client, place, force)
             # A log that was named before a kill is begun, even if this call does not ask for it: it may exist already.
-            if follow or outbox or kept.about("log"):
-                if kept.about("snapshot") and not kept.about("position"):
-                    message = "the load began without `--follow`: changes since then are not kept"
-                    raise RefusedError(codes.NO_CHANGES, message, "pass `--restart --force` to begin again")
-                begin_log(migration, kept, outbox, progress)
+            if follow or outbox or load_state.about("log"):
+                _begin_keeping_changes(migration, load_state, outbox, progress)
             threads = workers or (WORKERS if getattr(client._transport, "concurrent", False) else 1)
             contents = LargeContents(client)
-            run = _Load(migration, client, kept, throttle, threads, progress, contents)
-            with contents.run(kept):
-                rows = run.replay() if replay else run.all()
-        if all(kept.progress(one.entity.name).done for one in migration.rows):
-            kept.say(finished=now_text())
-        file = kept.write_dead_letters()
+            loader = _Loader(migration, client, load_state, throttle, threads, progress, contents)
+            with contents.run(load_state):
+                row_count = loader.replay_dead_letters() if replay else loader.load_entities()
+        entities = tuple(load_state.progress(rows.entity.name) for rows in migration.rows)
+        if all(entity.done for entity in entities):
+            load_state.say(finished=now_text())
+        dead_file = load_state.write_dead_letters()
         return LoadResult(
-            rows,
-            resumed,
-            tuple(kept.progress(one.entity.name) for one in migration.rows),
-            sum(kept.dead_counts().values()),
-            str(file) if file.exists() else "",
-            throttle.units,
-            time.monotonic() - began,
+            rows=row_count,
+            resumed=is_resumed,
+            entities=entities,
+            dead=sum(load_state.dead_counts().values()),
+            dead_file=str(dead_file) if dead_file.exists() else "",
+            units=throttle.units,
+            seconds=time.monotonic() - began,
         )
+
+
+def _discard_state(migration: Migration, state: LoadState) -> None:
+    """Forgets an earlier load, and ends the log that the database kept for it."""
+    require_not_cut_over(state)
+    end_log(migration, state)
+    state.restart()
+
+
+def _begin_load(migration: Migration, state: LoadState, client: Client, place: TablePlace, force: bool) -> None:
+    table = client.table
+    if not force:
+        _require_empty(client, table, place)
+    fingerprint = migration.fingerprint(table, place)
+    state.say(fingerprint=fingerprint, began=now_text(), table=table, place=str(place), source=str(migration.source))
+
+
+def _begin_keeping_changes(migration: Migration, state: LoadState, outbox: bool, progress: Progress) -> None:
+    """Makes the database, or with `outbox` the application, keep its changes from now on."""
+    # The log has to begin before the snapshot: changes between the two would be in neither.
+    if state.about("snapshot") and not state.about("position"):
+        message = "the load began without `--follow`: changes since then are not kept"
+        raise RefusedError(codes.NO_CHANGES, message, "pass `--restart --force` to begin again")
+    begin_log(migration, state, outbox, progress)
 
 
 def require_state(migration: Migration, state: LoadState, table: str, place: TablePlace) -> None:
@@ -143,8 +160,8 @@ def opened_table(
 ) -> Iterator[Client]:
     """A client of the target table, whose consumption is observed."""
     schema = migration.schema(place)
-    with connect(schema, table, place) as connected:
-        client = Client(schema, table, connected._transport, observe=throttle.observe)
+    with connect(schema, table, place) as connection:
+        client = Client(schema, table, connection._transport, observe=throttle.observe)
         if create:
             client.create_table(if_absent=True)
         yield client
@@ -152,17 +169,19 @@ def opened_table(
 
 def _require_empty(client: Client, table: str, place: TablePlace) -> None:
     try:
-        found = client.call("Scan", {"Limit": 1, "Select": "COUNT"})
+        first_page = client.call("Scan", {"Limit": 1, "Select": "COUNT"})
     except NoSuchTable:
         fix = "deploy the design first, or pass `--create-table`"
         raise PipelineError(codes.NOT_STARTED, f"there is no table `{table}` in {place}", fix) from None
-    if found["Count"]:
+    if first_page["Count"]:
         message = f"the table `{table}` in {place} has items, and no load into it has begun"
         fix = "load into an empty table, or pass `--force` to write over items with the same keys"
         raise RefusedError(codes.NOT_EMPTY, message, fix)
 
 
-class _Load:
+class _Loader:
+    """Writes the rows of one run."""
+
     def __init__(
         self,
         migration: Migration,
@@ -180,50 +199,54 @@ class _Load:
         self.workers = workers
         self.progress = progress
         self.contents = contents
-        self.read = 0
+        self.row_count = 0
 
-    def _writer(self, rows: EntityRows) -> RowWriter:
-        package = self.migration.package
-        return RowWriter(self.client, package, rows, self.throttle, self.contents, self.workers, self.state)
-
-    def all(self) -> int:
-        """Loads what is left of each entity, all from one snapshot of the database."""
+    def load_entities(self) -> int:
+        """Loads the rows of each entity that are not loaded yet, all from one snapshot of the database."""
         with self.migration.source.snapshot() as snapshot:
             self.state.say(snapshot=now_text())
             for rows in self.migration.rows:
-                self._entity(snapshot, rows)
-        return self.read
+                self._load_entity(snapshot, rows)
+        return self.row_count
 
-    def _entity(self, snapshot: SourceSnapshot, rows: EntityRows) -> None:
+    def _load_entity(self, snapshot: SourceSnapshot, rows: EntityRows) -> None:
         name = rows.entity.name
-        now = self.state.progress(name)
-        if now.done:
+        position = self.state.progress(name)
+        if position.done:
             return
         total = rows.count(snapshot)
         self.progress.begin(f"loading {name}", name)
-        writer = self._writer(rows)
-        for page in rows.pages(snapshot, now.after):
-            before = self.throttle.units
-            written = writer.write(page)
-            self.read += written.rows
-            units = now.units + self.throttle.units - before
-            now = EntityProgress(name, page[-1].key, now.rows + written.rows, units)
-            self.state.record(now, written.dead)
-            self.progress.update(f"{now.rows:,} of {total:,} rows")
-        self.state.record(EntityProgress(name, now.after, now.rows, now.units, done=True), ())
-        self.progress.result(f"{now.rows:,} rows")
+        writer = self._writer_of(rows)
+        for page in rows.pages(snapshot, position.after):
+            units_before = self.throttle.units
+            page_result = writer.write(page)
+            self.row_count += page_result.rows
+            units = position.units + self.throttle.units - units_before
+            position = EntityProgress(name, page[-1].key, position.rows + page_result.rows, units)
+            # Only now: after a kill before this, the page is written again, which gives the same items.
+            self.state.record(position, page_result.dead)
+            self.progress.update(f"{position.rows:,} of {total:,} rows")
+        self.state.record(replace(position, done=True), ())
+        self.progress.result(f"{position.rows:,} rows")
 
-    def replay(self) -> int:
-        """Reads the rows of dead letters again, and writes those that are still there."""
+    def replay_dead_letters(self) -> int:
+        """Reads the rows of dead letters again, and writes those that still exist."""
         if not self.state.about("fingerprint"):
             raise PipelineError(codes.NOT_STARTED, "there is nothing to replay", "run `prejoin migrate load` first")
         with self.migration.source.snapshot() as snapshot:
             for rows in self.migration.rows:
-                letters = list(self.state.dead_letters(rows.entity.name))
-                self.progress.begin(f"replaying {rows.entity.name}", rows.entity.name)
-                found = [row for letter in letters if (row := rows.by_key(snapshot, letter.key))]
-                written = self._writer(rows).write(found)
-                self.read += written.rows
-                now = self.state.progress(rows.entity.name)
-                self.state.record(now, written.dead, [letter.key for letter in letters])
-        return self.read
+                self._replay_entity(snapshot, rows)
+        return self.row_count
+
+    def _replay_entity(self, snapshot: SourceSnapshot, rows: EntityRows) -> None:
+        name = rows.entity.name
+        keys = [letter.key for letter in self.state.dead_letters(name)]
+        self.progress.begin(f"replaying {name}", name)
+        current_rows = [row for key in keys if (row := rows.by_key(snapshot, key))]
+        result = self._writer_of(rows).write(current_rows)
+        self.row_count += result.rows
+        self.state.record(self.state.progress(name), result.dead, keys)
+
+    def _writer_of(self, rows: EntityRows) -> RowWriter:
+        package = self.migration.package
+        return RowWriter(self.client, package, rows, self.throttle, self.contents, self.workers, self.state)

@@ -61,11 +61,11 @@ class LoadPlan:
 
     @property
     def rows(self) -> int:
-        return sum(one.rows for one in self.entities)
+        return sum(entity.rows for entity in self.entities)
 
     @property
     def units(self) -> float:
-        return sum(one.units for one in self.entities)
+        return sum(entity.units for entity in self.entities)
 
     @property
     def seconds(self) -> float:
@@ -78,7 +78,7 @@ class LoadPlan:
 
     @property
     def bytes(self) -> float:
-        return sum(one.rows * one.bytes_per_row for one in self.entities)
+        return sum(entity.rows * entity.bytes_per_row for entity in self.entities)
 
     @property
     def storage_dollars(self) -> Decimal:
@@ -90,8 +90,8 @@ def plan_load(migration: Migration, *, rate: float | None = None, progress: Prog
     """Measures a load with samples of the rows. Nothing is written to the target."""
     progress.begin("trying samples", "plan")
     with migration.source.snapshot() as snapshot:
-        found = tuple(_entity_plan(migration, snapshot, rows) for rows in migration.rows)
-    return LoadPlan(found, rate or USUAL_RATE)
+        entities = tuple(_entity_plan(migration, snapshot, rows) for rows in migration.rows)
+    return LoadPlan(entities, rate or USUAL_RATE)
 
 
 def _entity_plan(migration: Migration, snapshot: SourceSnapshot, rows: EntityRows) -> EntityPlan:
@@ -101,33 +101,33 @@ def _entity_plan(migration: Migration, snapshot: SourceSnapshot, rows: EntityRow
         client = Client(migration.package.schema, "plan", engine, observe=throttle.observe)
         client.create_table()
         writer = RowWriter(client, migration.package, rows, throttle, LargeContents(client))
-        written = writer.write(sample[:1])
-        first = client.call("Scan")["Items"] if sample else []
-        rest = writer.write(sample[1:])
+        first_result = writer.write(sample[:1])
+        # Only one row so far: the items that it becomes are shown beside it.
+        first_items = client.call("Scan")["Items"] if sample else []
+        result = writer.write(sample[1:])
         units = throttle.units
         items = _scan(client)
-    dead = (*written.dead, *rest.dead)
-    good = max(len(sample) - len(dead), 1)
+    dead = (*first_result.dead, *result.dead)
+    loadable = max(len(sample) - len(dead), 1)
     size = sum(measured(item)[1] for item in items)
-    name = rows.entity.name
     return EntityPlan(
-        name,
-        rows.mapping.table,
-        rows.count(snapshot),
-        len(items) / good,
-        units / good,
-        size / good,
-        row_json(sample[0].values) if sample else None,
-        tuple(first),
-        dead,
+        entity=rows.entity.name,
+        table=rows.mapping.table,
+        rows=rows.count(snapshot),
+        items_per_row=len(items) / loadable,
+        units_per_row=units / loadable,
+        bytes_per_row=size / loadable,
+        row=row_json(sample[0].values) if sample else None,
+        items=tuple(first_items),
+        dead=dead,
     )
 
 
 def _scan(client: Client) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    items: list[dict[str, Any]] = []
     page = client.call("Scan")
-    found += page["Items"]
+    items += page["Items"]
     while "LastEvaluatedKey" in page:
         page = client.call("Scan", {"ExclusiveStartKey": page["LastEvaluatedKey"]})
-        found += page["Items"]
-    return found
+        items += page["Items"]
+    return items

@@ -24,7 +24,7 @@ FOLDER = ".prejoin-migrate"
 """The usual folder of the state."""
 FILE = "state.db"
 DEAD_LETTERS = "dead-letters.jsonl"
-_SHOWN = 10_000
+_VALUE_LENGTH = 10_000
 """Characters of a value that a dead letter has. The row itself is in the database."""
 
 _SCHEMA = """
@@ -72,10 +72,11 @@ class LoadState:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             if lock:
-                self._lock = _locked(self.folder)
+                self._lock = _lock_folder(self.folder)
             # Pages are recorded by the thread that reads; results of others are collected before.
             self._db = sqlite3.connect(self.folder / FILE, isolation_level=None)
             self._db.execute("PRAGMA journal_mode=WAL")
+            # With WAL, NORMAL may lose the last commits when the power fails: for example, that the table was cut over.
             self._db.execute("PRAGMA synchronous=FULL")
             self._db.executescript(_SCHEMA)
         except (OSError, sqlite3.Error) as problem:
@@ -105,7 +106,7 @@ class LoadState:
     def say(self, **values: str) -> None:
         """Records facts about the migration, all or none of them."""
         marks = ", ".join("(?, ?)" for _ in values)
-        parts = [part for one in values.items() for part in one]
+        parts = [part for pair in values.items() for part in pair]
         self._db.execute(f"INSERT OR REPLACE INTO about VALUES {marks}", parts)  # noqa: S608 - marks only
 
     def restart(self) -> None:
@@ -124,21 +125,23 @@ class LoadState:
             return EntityProgress(entity)
         return EntityProgress(entity, None if row[0] is None else decode_key(row[0]), row[1], row[2], bool(row[3]))
 
-    def record(self, now: EntityProgress, dead: Sequence[DeadLetter], done: Sequence[tuple[Any, ...]] = ()) -> None:
+    def record(
+        self, now: EntityProgress, dead: Sequence[DeadLetter], loaded_keys: Sequence[tuple[Any, ...]] = ()
+    ) -> None:
         """Records a page: the new position, its dead letters, and letters whose rows are loaded now."""
         after = None if now.after is None else encode_key(now.after)
         with self._transaction():
             values = (now.entity, after, now.rows, now.units, now.done)
             self._db.execute("INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?, ?)", values)
-            self.forget(now.entity, done)
+            self.forget(now.entity, loaded_keys)
             self._bury(dead)
 
     def record_followed(
-        self, position: str, dead: Sequence[DeadLetter], done: Sequence[tuple[str, tuple[Any, ...]]]
+        self, position: str, dead: Sequence[DeadLetter], loaded_rows: Sequence[tuple[str, tuple[Any, ...]]]
     ) -> None:
         """Records how far the log is followed, its dead letters, and rows that are as in the database now."""
         with self._transaction():
-            for entity, key in done:
+            for entity, key in loaded_rows:
                 self.forget(entity, [key])
             self._bury(dead)
             self.say(position=position)
@@ -149,13 +152,11 @@ class LoadState:
         )
 
     def _bury(self, dead: Sequence[DeadLetter]) -> None:
-        self._db.executemany(
-            "INSERT OR REPLACE INTO dead VALUES (?, ?, ?, ?, ?, ?)",
-            [
-                (d.entity, encode_key(d.key), d.code, d.reason, json.dumps(d.row, ensure_ascii=False), d.at)
-                for d in dead
-            ],
-        )
+        values = []
+        for letter in dead:
+            row_text = json.dumps(letter.row, ensure_ascii=False)
+            values.append((letter.entity, encode_key(letter.key), letter.code, letter.reason, row_text, letter.at))
+        self._db.executemany("INSERT OR REPLACE INTO dead VALUES (?, ?, ?, ?, ?, ?)", values)
 
     def _transaction(self) -> Any:
         self._db.execute("BEGIN IMMEDIATE")
@@ -169,15 +170,15 @@ class LoadState:
             rows = [(entity, id_, key) for id_, key in ids.items()]
             self._db.executemany("INSERT OR IGNORE INTO ids VALUES (?, ?, ?)", rows)
         sql = "SELECT key FROM ids WHERE entity = ? AND id = ?"
-        held = {id_: str(self._db.execute(sql, (entity, id_)).fetchone()[0]) for id_ in ids}
-        return {id_: key for id_, key in held.items() if key != ids[id_]}
+        key_of_id = {id_: str(self._db.execute(sql, (entity, id_)).fetchone()[0]) for id_ in ids}
+        return {id_: key for id_, key in key_of_id.items() if key != ids[id_]}
 
     # --- Dead letters -----------------------------------------------------------------------------------------------
 
     def dead_letters(self, entity: str | None = None) -> Iterator[DeadLetter]:
         sql = "SELECT entity, key, code, reason, row, at FROM dead"
-        where, values = (" WHERE entity = ?", (entity,)) if entity else ("", ())
-        for row in self._db.execute(f"{sql}{where} ORDER BY entity, key", values):
+        condition, values = (" WHERE entity = ?", (entity,)) if entity else ("", ())
+        for row in self._db.execute(f"{sql}{condition} ORDER BY entity, key", values):
             yield DeadLetter(row[0], decode_key(row[1]), row[2], row[3], json.loads(row[4]), row[5])
 
     def dead_counts(self) -> dict[tuple[str, str], int]:
@@ -193,17 +194,16 @@ class LoadState:
             path.unlink(missing_ok=True)
             return path
         with path.open("w", encoding="utf-8") as file:
-            for one in letters:
-                key = [_shown(part) for part in one.key]
-                letter = {
-                    "entity": one.entity,
-                    "key": key,
-                    "code": one.code,
-                    "reason": one.reason,
-                    "row": one.row,
-                    "at": one.at,
+            for letter in letters:
+                line = {
+                    "entity": letter.entity,
+                    "key": [_key_part_json(part) for part in letter.key],
+                    "code": letter.code,
+                    "reason": letter.reason,
+                    "row": letter.row,
+                    "at": letter.at,
                 }
-                file.write(json.dumps(letter, ensure_ascii=False) + "\n")
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
         return path
 
 
@@ -211,7 +211,7 @@ def now_text() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _locked(folder: Path) -> BinaryIO:
+def _lock_folder(folder: Path) -> BinaryIO:
     file = (folder / "lock").open("ab")
     try:
         import fcntl
@@ -245,23 +245,25 @@ def encode_key(key: Sequence[Any]) -> str:
     >>> decode_key(encode_key((1, "a", Decimal("1.50"), b"x")))
     (1, 'a', Decimal('1.50'), b'x')
     """
-    return json.dumps([_encoded(one) for one in key], ensure_ascii=False, separators=(",", ":"))
+    return json.dumps([_encode_value(part) for part in key], ensure_ascii=False, separators=(",", ":"))
 
 
 def decode_key(text: str) -> tuple[Any, ...]:
-    return tuple(_READ[one[0]](one[1]) if isinstance(one, list) else one for one in json.loads(text))
+    return tuple(_READ[part[0]](part[1]) if isinstance(part, list) else part for part in json.loads(text))
 
 
 def encode_values(values: Mapping[str, Any]) -> str:
     """Values by name as JSON that reads back as the same values."""
-    return json.dumps({name: _encoded(value) for name, value in values.items()}, ensure_ascii=False)
+    return json.dumps({name: _encode_value(value) for name, value in values.items()}, ensure_ascii=False)
 
 
 def decode_values(text: str) -> dict[str, Any]:
-    return {name: _READ[one[0]](one[1]) if isinstance(one, list) else one for name, one in json.loads(text).items()}
+    return {
+        name: _READ[part[0]](part[1]) if isinstance(part, list) else part for name, part in json.loads(text).items()
+    }
 
 
-def _encoded(value: Any) -> Any:
+def _encode_value(value: Any) -> Any:
     match value:
         case None | bool() | int() | float() | str():
             return value
@@ -282,26 +284,26 @@ def _encoded(value: Any) -> Any:
     raise TypeError(f"a key cannot have a {type(value).__name__}")
 
 
-def _shown(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | bool | None) else _encoded(value)[1]
+def _key_part_json(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | bool | None) else _encode_value(value)[1]
 
 
 def row_json(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a row for JSON: what it has no type for is text."""
 
-    def shown(value: Any) -> Any:
+    def as_json(value: Any) -> Any:
         match value:
             case None | bool() | int() | float():
                 return value
             case dict():
-                return {str(k): shown(v) for k, v in value.items()}
+                return {str(name): as_json(member) for name, member in value.items()}
             case list() | tuple() | set() | frozenset():
-                return [shown(one) for one in value]
+                return [as_json(member) for member in value]
             case bytes() | bytearray() | memoryview():
-                return short(bytes(value).hex())
-        return short(str(value))
+                return shorten(bytes(value).hex())
+        return shorten(str(value))
 
-    def short(text: str) -> str:
-        return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text):,} characters)"
+    def shorten(text: str) -> str:
+        return text if len(text) <= _VALUE_LENGTH else f"{text[:_VALUE_LENGTH]}… ({len(text):,} characters)"
 
-    return {name: shown(value) for name, value in values.items()}
+    return {name: as_json(value) for name, value in values.items()}

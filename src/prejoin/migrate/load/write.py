@@ -7,7 +7,7 @@ are inserted in transactions, and those that exist already, from a page that was
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -69,83 +69,108 @@ class RowWriter:
         cls = package.classes[rows.entity.name]
         self._contents = contents if contents.of(cls) else None
         self._plain = is_plain(client, cls)
-        self._ids = [a.name for a in rows.entity.id]
+        self._ids = [attribute.name for attribute in rows.entity.id]
         # Two rows can only have the same id if the id is not the key of the table.
         self._encode = row_encoder(package, rows) if rows.keeps_key else None
         self._state = None if rows.keeps_key else state
 
     def write(self, rows: Sequence[Row]) -> WriteResult:
         """Writes a page. Errors of single rows are dead letters; a table that cannot be reached raises."""
-        dead: list[DeadLetter] = []
-        left: list[Row] = [] if self._encode else list(rows)
-        for found in self._each(self._send_encoded, _chunks(self._encoded(rows, left), self._size(len(rows)))):
-            dead += found
-        records = self._records(left, dead)
+        letters: list[DeadLetter] = []
+        # Rows that the encoder does not take are added to `unencoded` while the others are sent.
+        unencoded: list[Row] = [] if self._encode else list(rows)
+        encoded_chunks = _chunks(self._encode_rows(rows, unencoded), self._chunk_size(len(rows)))
+        for chunk_letters in self._send_chunks(self._send_encoded, encoded_chunks):
+            letters += chunk_letters
+        records = self._records(unencoded, letters)
         send = self._send_with_contents if self._contents else self._send
-        for found in self._each(send, _chunks(iter(records), self._size(len(records)))):
-            dead += found
-        return WriteResult(len(rows), tuple(dead))
+        for chunk_letters in self._send_chunks(send, _chunks(iter(records), self._chunk_size(len(records)))):
+            letters += chunk_letters
+        return WriteResult(len(rows), tuple(letters))
 
-    def _encoded(self, rows: Sequence[Row], left: list[Row]) -> Iterator[tuple[Row, EncodedPut]]:
-        """The rows that the encoder takes. The others are added to `left`."""
+    def _encode_rows(self, rows: Sequence[Row], unencoded: list[Row]) -> Iterator[tuple[Row, EncodedPut]]:
+        """The rows that the encoder takes. The others are added to `unencoded`."""
         if self._encode is None:
             return
         for row in rows:
             try:
                 put = self._encode(row)
             except Exception:
-                left.append(row)
+                unencoded.append(row)  # the general way finds out why
             else:
                 yield row, put
 
-    def _records(self, rows: Sequence[Row], dead: list[DeadLetter]) -> list[tuple[Row, Any]]:
-        """The rows as objects of the class. The letters of those that cannot be objects are added to `dead`."""
+    def _records(self, rows: Sequence[Row], letters: list[DeadLetter]) -> list[tuple[Row, Any]]:
+        """The rows as objects of the class. The letters of those that cannot be objects are added to `letters`."""
         records: list[tuple[Row, Any]] = []
-        seen: dict[tuple[Any, ...], Row] = {}
+        row_of_id: dict[tuple[Any, ...], Row] = {}
         for row in rows:
             try:
                 values = self._rows.convert(row)
-                key = tuple(values.get(name) for name in self._ids)
-                if key in seen:
-                    raise RowError(codes.TWICE, f"it has the same id as the row {list(seen[key].key)}: {list(key)}")
-                seen[key] = row
+                id_ = tuple(values.get(name) for name in self._ids)
+                if id_ in row_of_id:
+                    raise RowError(
+                        codes.TWICE, f"it has the same id as the row {list(row_of_id[id_].key)}: {list(id_)}"
+                    )
+                row_of_id[id_] = row
                 records.append((row, self._package.record(self._rows.entity.name, values)))
             except RowError as problem:
-                dead.append(self._letter(row, problem.code, problem.reason))
+                letters.append(self._letter(row, problem.code, problem.reason))
             except (TypeError, ValueError) as problem:
-                dead.append(self._letter(row, codes.VALUE, str(problem)))
-        if self._state is not None:
-            held = self._state.claim(
-                self._rows.entity.name, {canonical_text(key): encode_key(row.key) for key, row in seen.items()}
-            )
-            twice = {id(seen[key]): held[text] for key in seen if (text := canonical_text(key)) in held}
-            for row, _ in records:
-                if id(row) in twice:
-                    other = list(decode_key(twice[id(row)]))
-                    dead.append(self._letter(row, codes.TWICE, f"it has the same id as the row {other}"))
-            records = [(row, record) for row, record in records if id(row) not in twice]
-        return records
+                letters.append(self._letter(row, codes.VALUE, str(problem)))
+        if self._state is None:
+            return records
+        return self._claim_ids(self._state, records, row_of_id, letters)
 
-    def _size(self, rows: int) -> int:
+    def _claim_ids(
+        self,
+        state: LoadState,
+        records: list[tuple[Row, Any]],
+        row_of_id: Mapping[tuple[Any, ...], Row],
+        letters: list[DeadLetter],
+    ) -> list[tuple[Row, Any]]:
+        """Claims the ids for their rows. Rows whose id belongs to a row of an earlier page become letters."""
+        key_of_id = {canonical_text(id_): encode_key(row.key) for id_, row in row_of_id.items()}
+        owner_keys = state.claim(self._rows.entity.name, key_of_id)
+        owner_of_row = {}  # by the identity of the row: rows are not hashable
+        for id_, row in row_of_id.items():
+            owner_key = owner_keys.get(canonical_text(id_))
+            if owner_key is not None:
+                owner_of_row[id(row)] = owner_key
+        claimed_records = []
+        for row, record in records:
+            if id(row) not in owner_of_row:
+                claimed_records.append((row, record))
+                continue
+            other = list(decode_key(owner_of_row[id(row)]))
+            letters.append(self._letter(row, codes.TWICE, f"it has the same id as the row {other}"))
+        return claimed_records
+
+    def _chunk_size(self, row_count: int) -> int:
         """The rows of a chunk, so that each worker gets some."""
-        least = 1 if self._contents else BATCH_WRITE_REQUESTS
-        return CHUNK if self._workers == 1 else max(least, min(CHUNK, -(-rows // self._workers)))
+        if self._workers == 1:
+            return CHUNK
+        smallest = 1 if self._contents else BATCH_WRITE_REQUESTS
+        rows_per_worker = -(-row_count // self._workers)
+        return max(smallest, min(CHUNK, rows_per_worker))
 
-    def _each(
+    def _send_chunks(
         self, send: Callable[[list[T]], list[DeadLetter]], chunks: Iterator[list[T]]
     ) -> Iterator[list[DeadLetter]]:
         """Sends chunks, with several workers at the same time, and while later ones are encoded."""
 
-        def patiently(chunk: list[T]) -> list[DeadLetter]:
-            return self._patiently(send, chunk)
+        def send_with_retries(chunk: list[T]) -> list[DeadLetter]:
+            return self._send_with_retries(send, chunk)
 
+        # The engine does not wait for a network: threads would only make it slower.
         if self._workers == 1:
-            yield from map(patiently, chunks)
+            yield from map(send_with_retries, chunks)
             return
         with ThreadPoolExecutor(self._workers) as threads:
-            yield from threads.map(patiently, chunks)
+            yield from threads.map(send_with_retries, chunks)
 
-    def _patiently(self, send: Callable[[list[T]], list[DeadLetter]], chunk: list[T]) -> list[DeadLetter]:
+    def _send_with_retries(self, send: Callable[[list[T]], list[DeadLetter]], chunk: list[T]) -> list[DeadLetter]:
+        # The client has tried again some times already. A load goes on for hours, so it is more patient.
         for attempt in range(_ATTEMPTS):
             self._throttle.wait()
             try:
@@ -161,7 +186,7 @@ class RowWriter:
 
     def _send_encoded(self, chunk: Sequence[tuple[Row, EncodedPut]]) -> list[DeadLetter]:
         try:
-            # Of two items with the same key, the later one stays.
+            # BatchWriteItem refuses two requests for one key. Of two such items, the later one stays.
             requests = dict([put for _, put in chunk])
             self._client._run(write_requests(self._client.schema, self._client.table, requests, side=1))
         except DynamoDBError as error:
@@ -169,25 +194,26 @@ class RowWriter:
                 raise
         else:
             return []
-        dead: list[DeadLetter] = []
-        records = self._records([row for row, _ in chunk], dead)  # each is sent alone, to see which one is refused
-        return dead + [letter for row, record in records if (letter := self._alone(row, record))]
+        letters: list[DeadLetter] = []
+        records = self._records([row for row, _ in chunk], letters)
+        return letters + self._send_one_by_one(records)  # to see which one is refused
 
     def _send_with_contents(self, chunk: Sequence[tuple[Row, Any]]) -> list[DeadLetter]:
         contents = self._contents
         assert contents is not None
         with contents.attempt():
-            placed: list[tuple[Row, PlacedRecord]] = []
+            placed_rows: list[tuple[Row, PlacedRecord]] = []
             letters: list[DeadLetter] = []
-            for (row, _), one in zip(chunk, contents.place([record for _, record in chunk]), strict=True):
-                if isinstance(one, TableError):
-                    letters.append(self._letter(row, codes.REFUSED, str(one)))
+            placements = contents.place([record for _, record in chunk])
+            for (row, _), placement in zip(chunk, placements, strict=True):
+                if isinstance(placement, TableError):
+                    letters.append(self._letter(row, codes.REFUSED, str(placement)))
                 else:
-                    placed.append((row, one))
-            letters += self._send([(row, one.record) for row, one in placed])
-            refused = {letter.key for letter in letters}
-            for row, one in placed:
-                contents.remove(one.new if row.key in refused else one.old)
+                    placed_rows.append((row, placement))
+            letters += self._send([(row, placement.record) for row, placement in placed_rows])
+            refused_keys = {letter.key for letter in letters}
+            for row, placement in placed_rows:
+                contents.remove(placement.new if row.key in refused_keys else placement.old)
         return letters
 
     def _send(self, chunk: Sequence[tuple[Row, Any]]) -> list[DeadLetter]:
@@ -199,17 +225,23 @@ class RowWriter:
                 self._client.insert_many(records)
             return []
         except PartlyWritten as problem:
-            lost = next((f.error for f in problem.failures if isinstance(f.error, TransportError)), None)
-            if lost is not None:
-                raise lost from problem
-            again = [chunk[f.position] for f in problem.failures]
+            errors = [failure.error for failure in problem.failures]
+            transport_error = next((error for error in errors if isinstance(error, TransportError)), None)
+            if transport_error is not None:
+                raise transport_error from problem
+            refused_rows = [chunk[failure.position] for failure in problem.failures]
         except (TableError, ValueError, DynamoDBError) as error:
             if isinstance(error, Unprocessed) or (isinstance(error, DynamoDBError) and not is_about_item(error)):
                 raise
-            again = list(chunk)  # one of them is refused: each is sent alone, to see which
-        return [letter for row, record in again if (letter := self._alone(row, record))]
+            # The whole batch failed because of one row: each is sent alone, to see which.
+            refused_rows = list(chunk)
+        return self._send_one_by_one(refused_rows)
 
-    def _alone(self, row: Row, record: Any) -> DeadLetter | None:
+    def _send_one_by_one(self, records: Sequence[tuple[Row, Any]]) -> list[DeadLetter]:
+        results = [self._send_one(row, record) for row, record in records]
+        return [letter for letter in results if letter is not None]
+
+    def _send_one(self, row: Row, record: Any) -> DeadLetter | None:
         try:
             try:
                 if self._plain:
@@ -217,6 +249,7 @@ class RowWriter:
                 else:
                     self._client.insert(record)
             except AlreadyExists:
+                # From a page that was written before a kill. Its copies and guards follow from the stored item.
                 self._client.put(record, read=True)
         except (TableError, ValueError, DynamoDBError) as error:
             if isinstance(error, DynamoDBError) and not is_about_item(error):
@@ -239,7 +272,9 @@ def is_plain(client: Client, cls: type[Any]) -> bool:
     TimeToLive and Large add nothing to a put; copies and unique values depend on the stored item.
     """
     patterns = client.schema.entity(cls).patterns
-    return all(isinstance(p, LargePattern) or type(p).__name__.endswith("TimeToLive") for p in patterns)
+    return all(
+        isinstance(pattern, LargePattern) or type(pattern).__name__.endswith("TimeToLive") for pattern in patterns
+    )
 
 
 def dead_letter(entity: str, row: Row, code: Code, reason: str) -> DeadLetter:

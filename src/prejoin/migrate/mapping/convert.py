@@ -18,7 +18,8 @@ from typing import Any, assert_never
 from uuid import UUID
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from prejoin.patterns.large.large import PART_SIZE, LargeValue
+from prejoin.keys.content import PART_SIZE
+from prejoin.patterns.large.large import LargeValue
 from prejoin.types import Kind, Type
 
 FORMS: Mapping[Kind, frozenset[str]] = {
@@ -62,25 +63,27 @@ def converter(type_: Type, form: str = "", zone: tzinfo = UTC, members: Mapping[
     >>> converter(Type(Kind.DECIMAL))(0.1), converter(Type(Kind.BOOLEAN))(1), converter(Type(Kind.DATETIME), "epoch")(0)
     (Decimal('0.1'), True, datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))
     """
+    # One piece: a case for each kind. Functions that are chosen once, because a load calls them for every value; the
+    # usual type of a value is tested first.
     match type_.kind:
         case Kind.DATETIME:
 
             def moment(value: Any) -> datetime:
-                zoned = type(value) is datetime and value.tzinfo is not None
-                return value.astimezone(UTC) if zoned else _datetime(value, form, zone)
+                has_zone = type(value) is datetime and value.tzinfo is not None
+                return value.astimezone(UTC) if has_zone else _datetime(value, form, zone)
 
             return moment
         case Kind.DATE:
             return lambda value: _date(value, form)
         case Kind.ENUM:
-            known = frozenset(type_.values)
-            return lambda value: _enum(value, known, members or {})
+            enum_members = frozenset(type_.values)
+            return lambda value: _enum(value, enum_members, members or {})
         case Kind.LIST:
             inner = converter(type_.of, "", zone) if type_.of else plain
-            return lambda value: [None if one is None else inner(one) for one in _sequence(value, form)]
+            return lambda value: [None if member is None else inner(member) for member in _sequence(value, form)]
         case Kind.SET:
             inner = converter(type_.of or Type(Kind.STRING), "", zone)
-            return lambda value: {inner(one) for one in _sequence(value, form)}
+            return lambda value: {inner(member) for member in _sequence(value, form)}
         case Kind.STRING | Kind.ULID:
             return lambda value: value if type(value) is str and not form else _string(value, form)
         case Kind.BINARY:
@@ -104,8 +107,8 @@ def converter(type_: Type, form: str = "", zone: tzinfo = UTC, members: Mapping[
 
 
 def _fail(value: Any, description: str) -> ConversionError:
-    shown = repr(value)
-    return ConversionError(f"{shown if len(shown) <= 60 else shown[:59] + '…'} is not {description}")
+    text = repr(value)
+    return ConversionError(f"{text if len(text) <= 60 else text[:59] + '…'} is not {description}")
 
 
 def _string(value: Any, form: str) -> str:
@@ -139,9 +142,9 @@ def _string(value: Any, form: str) -> str:
 def _duration(value: timedelta) -> str:
     """MySQL returns TIME as a duration."""
     sign, seconds = ("-", -value) if value < timedelta(0) else ("", value)
-    hours, rest = divmod(int(seconds.total_seconds()), 3600)
+    hours, remainder = divmod(int(seconds.total_seconds()), 3600)
     micros = f".{seconds.microseconds:06}" if seconds.microseconds else ""
-    return f"{sign}{hours:02}:{rest // 60:02}:{rest % 60:02}{micros}"
+    return f"{sign}{hours:02}:{remainder // 60:02}:{remainder % 60:02}{micros}"
 
 
 def _integer(value: Any, form: str, zone: tzinfo) -> int:
@@ -167,21 +170,21 @@ def _decimal(value: Any) -> Decimal:
         case bool():
             return Decimal(int(value))
         case Decimal():
-            found = value
+            number = value
         case int():
-            found = Decimal(value)
+            number = Decimal(value)
         case float():
-            found = Decimal(repr(value))  # the shortest text that reads as this float: 0.1, not 0.1000000000000000055…
+            number = Decimal(repr(value))  # the shortest text that reads as this float: 0.1, not 0.1000000000000000055…
         case str():
             try:
-                found = Decimal(value.strip())
+                number = Decimal(value.strip())
             except InvalidOperation:
                 raise _fail(value, "a number") from None
         case _:
             raise _fail(value, "a number")
-    if not found.is_finite():
+    if not number.is_finite():
         raise _fail(value, "a number that DynamoDB can store")
-    return found
+    return number
 
 
 def _number(value: Any) -> int | Decimal:
@@ -194,7 +197,7 @@ def _boolean(value: Any) -> bool:
             return value
         case int() | float() | Decimal() if value in (0, 1):
             return bool(value)
-        case bytes() if value in (b"\0", b"\1"):
+        case bytes() if value in (b"\0", b"\1"):  # BIT(1) of MySQL
             return value == b"\1"
         case str() if value.strip().lower() in _TRUE | _FALSE:
             return value.strip().lower() in _TRUE
@@ -227,9 +230,8 @@ def _date(value: Any, form: str) -> date:
             return _datetime(value, form, UTC).date()
         case str():
             try:
-                return date.fromisoformat(
-                    value.strip()[:10] if value.strip()[10:] in ("", " 00:00:00") else value.strip()
-                )
+                text = value.strip()
+                return date.fromisoformat(text[:10] if text[10:] == " 00:00:00" else text)
             except ValueError:
                 pass
     raise _fail(value, "a date")
@@ -238,13 +240,14 @@ def _date(value: Any, form: str) -> date:
 def _datetime(value: Any, form: str, zone: tzinfo) -> datetime:
     match value:
         case datetime():
-            found = value
+            moment = value
         case date():
-            found = datetime(value.year, value.month, value.day)
+            moment = datetime(value.year, value.month, value.day)
         case bool():
             raise _fail(value, "a time")
         case int() | float() | Decimal() if form:
             scale = Decimal(1000) if form == "epoch-ms" else Decimal(1)
+            # As a Decimal: a float has too few digits for microseconds.
             micros = int(_decimal(value) / scale * 1_000_000)
             try:
                 return _EPOCH + timedelta(microseconds=micros)
@@ -252,16 +255,17 @@ def _datetime(value: Any, form: str, zone: tzinfo) -> datetime:
                 raise _fail(value, f"a time as {form}") from None
         case str():
             try:
-                found = datetime.fromisoformat(value.strip())
+                moment = datetime.fromisoformat(value.strip())
             except ValueError:
                 raise _fail(value, "a time") from None
         case _:
             raise _fail(value, 'a time; say `as = "epoch"` or "epoch-ms" if it counts from 1970')
-    if found.tzinfo is None:
-        found = found.replace(tzinfo=zone)
-        if found.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != found.replace(tzinfo=None):
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=zone)
+        # A local time that the clocks have skipped does not come back from UTC as the same time.
+        if moment.astimezone(UTC).astimezone(zone).replace(tzinfo=None) != moment.replace(tzinfo=None):
             raise _fail(value, f"a time in {zone}: the clocks were put forward then")
-    return found.astimezone(UTC)
+    return moment.astimezone(UTC)
 
 
 def _uuid(value: Any) -> UUID:
@@ -273,31 +277,33 @@ def _uuid(value: Any) -> UUID:
                 return UUID(value)
             except ValueError:
                 pass
-        case bytes() if len(value) == 16:
+        case bytes() if len(value) == 16:  # BINARY(16), in databases without a type for it
             return UUID(bytes=value)
     raise _fail(value, "a UUID")
 
 
-def _enum(value: Any, known: frozenset[str], members: Mapping[str, str]) -> str:
+def _enum(value: Any, enum_members: frozenset[str], members: Mapping[str, str]) -> str:
     text = _string(value, "")
-    found = members.get(text, text)
-    if found not in known:
-        raise _fail(value, f"one of {', '.join(sorted(known))}")
-    return found
+    member = members.get(text, text)
+    if member not in enum_members:
+        raise _fail(value, f"one of {', '.join(sorted(enum_members))}")
+    return member
 
 
 def _sequence(value: Any, form: str) -> list[Any]:
     match value:
         case list() | tuple() | set() | frozenset():
-            return [plain(one) if not isinstance(one, str | int | float | Decimal | bytes) else one for one in value]
+            # Scalars stay as they are: they are converted as members of the type.
+            scalars = str | int | float | Decimal | bytes
+            return [member if isinstance(member, scalars) else plain(member) for member in value]
         case str() if form == "csv":
-            return [one.strip() for one in value.split(",") if one.strip()]
+            return [part.strip() for part in value.split(",") if part.strip()]
         case str() if form == "array" and _ARRAY.fullmatch(value):  # as PostgreSQL writes one
-            return [_element(*one) for one in _ELEMENT.findall(value)]
+            return [_element(*groups) for groups in _ELEMENT.findall(value)]
         case str():
-            found = _json(value)
-            if isinstance(found, list):
-                return found
+            members = _json(value)
+            if isinstance(members, list):
+                return members
     raise _fail(value, "a list")
 
 
@@ -305,15 +311,16 @@ _ELEMENT = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*)"|([^,{}"\\]++)')
 _ARRAY = re.compile(rf"\{{(?:(?:{_ELEMENT.pattern})(?:,(?:{_ELEMENT.pattern}))*)?\}}")
 
 
-def _element(quoted: str, bare: str) -> str | None:
-    return None if bare == "NULL" else bare or re.sub(r"\\(.)", r"\1", quoted)
+def _element(quoted_text: str, bare: str) -> str | None:
+    # NULL without quotes is NULL; in quotes it is a text, with a backslash before quotes and backslashes.
+    return None if bare == "NULL" else bare or re.sub(r"\\(.)", r"\1", quoted_text)
 
 
 def _map(value: Any) -> dict[str, Any]:
-    found = _json(value) if isinstance(value, str | bytes) else plain(value)
-    if not isinstance(found, dict):
+    members = _json(value) if isinstance(value, str | bytes) else plain(value)
+    if not isinstance(members, dict):
         raise _fail(value, "a JSON object")
-    return found
+    return members
 
 
 def content_value(value: Any) -> LargeValue:
@@ -335,9 +342,9 @@ def plain(value: Any) -> Any:
     """A value inside of a list or a map. JSON numbers are exact; what DynamoDB has no type for becomes text."""
     match value:
         case dict():
-            return {str(name): plain(one) for name, one in value.items()}
+            return {str(name): plain(member) for name, member in value.items()}
         case list() | tuple():
-            return [plain(one) for one in value]
+            return [plain(member) for member in value]
         case float():
             return _decimal(value)
         case None | str() | int() | Decimal() | bytes():

@@ -138,25 +138,25 @@ def read_mapping(path: str | Path = MAPPING) -> TableMapping:
     try:
         return msgspec.convert(tomllib.loads(text), TableMapping)
     except tomllib.TOMLDecodeError as problem:
-        found = re.search(r"line (\d+), column (\d+)", str(problem))
-        span = Span(int(found[1]), int(found[2])) if found else None
+        position = re.search(r"line (\d+), column (\d+)", str(problem))
+        span = Span(int(position[1]), int(position[2])) if position else None
         raise PipelineError(codes.MAPPING, f"it is not TOML: {problem}", "correct it", file, span, text) from None
     except msgspec.ValidationError as problem:
-        where, why = _misfit(tomllib.loads(text), problem)
+        place, why = _misfit(tomllib.loads(text), problem)
         why = why.replace("Object contains unknown field", "there is no setting")
         why = why.replace("Object missing required field", "it lacks")
         fix = "the guide to mappings lists the settings"
-        raise PipelineError(codes.MAPPING, f"{where}{why}", fix, file, text=text) from None
+        raise PipelineError(codes.MAPPING, f"{place}{why}", fix, file, text=text) from None
 
 
 def _misfit(data: dict[str, Any], problem: msgspec.ValidationError) -> tuple[str, str]:
     """Names the invalid entity and the reason: msgspec does not name keys of a dict."""
     entities = data.get("entities")
-    for name, one in entities.items() if isinstance(entities, dict) else ():
+    for name, section in entities.items() if isinstance(entities, dict) else ():
         try:
-            msgspec.convert(one, EntityMapping)
-        except msgspec.ValidationError as found:
-            return f"entities.{name}: ", str(found).replace(" - at `$`", "").replace("`$.", "`")
+            msgspec.convert(section, EntityMapping)
+        except msgspec.ValidationError as entity_problem:
+            return f"entities.{name}: ", str(entity_problem).replace(" - at `$`", "").replace("`$.", "`")
     return "", str(problem)
 
 
@@ -183,16 +183,19 @@ _INLINE = frozenset({"attributes", "left-out"})
 
 
 def _lines(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
-    inline = bool(path) and path[-1] in _INLINE
-    plain = {k: v for k, v in table.items() if inline or not isinstance(v, Mapping) or k == "on"}
-    for key, value in plain.items():
-        yield f"{_key(key)} = {_value(value)}"
-    for key, value in table.items():
-        if key not in plain and value:
-            here = (*path, key)
-            if key in _INLINE or any(not isinstance(v, Mapping) for v in value.values()):
-                yield from ("", f"[{'.'.join(map(_key, here))}]")
-            yield from _lines(value, here)
+    is_inline = bool(path) and path[-1] in _INLINE
+    own_names = [name for name, value in table.items() if is_inline or not isinstance(value, Mapping) or name == "on"]
+    # In TOML the values of a table come before the tables in it.
+    for name in own_names:
+        yield f"{_key(name)} = {_value(table[name])}"
+    for name, value in table.items():
+        if name in own_names or not value:
+            continue
+        table_path = (*path, name)
+        # A table with nothing but tables, such as `entities`, needs no header.
+        if name in _INLINE or any(not isinstance(member, Mapping) for member in value.values()):
+            yield from ("", f"[{'.'.join(map(_key, table_path))}]")
+        yield from _lines(value, table_path)
 
 
 def _key(text: str) -> str:
@@ -208,5 +211,5 @@ def _value(value: Any) -> str:
         case list() | tuple():
             return f"[{', '.join(map(_value, value))}]"
         case Mapping():
-            return f"{{ {', '.join(f'{_key(k)} = {_value(v)}' for k, v in value.items())} }}"
+            return f"{{ {', '.join(f'{_key(key)} = {_value(value)}' for key, value in value.items())} }}"
     return str(value)

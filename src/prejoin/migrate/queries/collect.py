@@ -8,10 +8,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from prejoin.migrate import codes
 from prejoin.migrate.queries.log import LoggedStatement, QueryLog, read_log
-from prejoin.migrate.source.connection import SourceDatabase, begin_snapshot, bound
+from prejoin.migrate.source.connection import SourceDatabase, begin_snapshot, bind
 from prejoin.pipeline.errors import PipelineError
 
-MOST = 2_000
+STATEMENT_LIMIT = 2_000
 """Statements of the statistics, the most frequent first."""
 
 _STATEMENTS = """
@@ -34,29 +34,34 @@ def from_database(source: SourceDatabase) -> tuple[QueryLog | None, str]:
     if source.statements is not None:
         return source.statements, ""
     if source.dialect == "postgresql":
-        return _counted(source, "pg_stat_statements", _STATEMENTS, _SINCE, "CREATE EXTENSION pg_stat_statements")
+        return _read_statistics(
+            source, "pg_stat_statements", _STATEMENTS, _SINCE, "CREATE EXTENSION pg_stat_statements"
+        )
     if source.dialect == "mysql":
-        return _counted(
+        return _read_statistics(
             source, "performance_schema", _DIGESTS, "", "performance_schema=ON in the server's configuration"
         )
     return None, "SQLite counts no queries: pass the application's SQL with `--queries FILE`"
 
 
-def _counted(source: SourceDatabase, origin: str, sql: str, since: str, remedy: str) -> tuple[QueryLog | None, str]:
+def _read_statistics(
+    source: SourceDatabase, origin: str, sql: str, age_sql: str, remedy: str
+) -> tuple[QueryLog | None, str]:
+    """The statements of a view of statistics. `age_sql` asks how long they were counted; else each row tells it."""
     missing = f"{origin} cannot be read: {remedy}, or pass the application's SQL with `--queries FILE`"
     try:
         with source.engine.connect() as connection:
             begin_snapshot(connection, source.dialect)
-            rows = connection.execute(bound(sql.format(most=MOST), {})).mappings().all()
+            rows = connection.execute(bind(sql.format(most=STATEMENT_LIMIT), {})).mappings().all()
             seconds = max((float(row.get("seconds") or 0) for row in rows), default=0.0)
-            if since:
-                seconds = float(connection.execute(bound(since, {})).scalar() or 0)
+            if age_sql:
+                seconds = float(connection.execute(bind(age_sql, {})).scalar() or 0)
     except SQLAlchemyError:
         return None, missing
-    found = tuple(LoggedStatement(str(row["sql"]), float(row["calls"])) for row in rows)
-    if not found:
+    statements = tuple(LoggedStatement(str(row["sql"]), float(row["calls"])) for row in rows)
+    if not statements:
         return None, f"{origin} has counted no queries of this database: pass SQL with `--queries FILE`"
-    return QueryLog(origin, found, seconds or None), ""
+    return QueryLog(origin, statements, seconds or None), ""
 
 
 def from_file(path: str) -> QueryLog:

@@ -44,56 +44,65 @@ _POSTGRES_CSV = re.compile(
 _GENERAL = re.compile(
     r"^(?:\S++(?: {1,4}\d\S*+)?)?\s++\d++\s(Query|Execute|Prepare|[A-Z][a-z]++(?: [A-Z][a-z]++)?)\t?(.*)", re.DOTALL
 )
+_SLOW_LOG_PREFIX = re.compile(r"^(?:\s|use [^\s;]++;|SET timestamp=\d++;)+", re.IGNORECASE)
+"""What the slow log writes before each statement."""
 _DJANGO = re.compile(r"\(\d+\.\d+\) (.*?)(?:; args=.*)?$", re.DOTALL)
 _SQLALCHEMY = re.compile(r"sqlalchemy\.engine\.\w+(?: base)?:? (?!\[)(.*)", re.DOTALL)
 _VERB = re.compile(
     r"(?:\s|/\*[^*]*+(?:\*(?!/)[^*]*+)*\*/)*(SELECT|INSERT|UPDATE|DELETE|REPLACE|WITH)\b", re.IGNORECASE | re.DOTALL
 )
 
+_HEAD = 200_000
+"""Characters that the form of a file is recognised by."""
+
 
 def read_log(text: str, origin: str) -> QueryLog:
     """The statements of a file.
 
     >>> log = read_log("-- 5/s\\nSELECT * FROM a WHERE id = 1;\\nSELECT 2;", "app.sql")
-    >>> [(one.sql, one.line) for one in log.statements]
+    >>> [(statement.sql, statement.line) for statement in log.statements]
     [('SELECT * FROM a WHERE id = 1', 2), ('SELECT 2', 3)]
     """
-    head = text[:200_000]
+    entries = _log_entries(text)
+    if entries is None:
+        return QueryLog(origin, tuple(_statements(text)))
+    return QueryLog(origin, tuple(entries), _duration(text))
+
+
+def _log_entries(text: str) -> list[LoggedStatement] | None:
+    """The statements of a log, by the first form that fits; None if the text is no log, and so SQL."""
+    head = text[:_HEAD]
     if _POSTGRES_CSV.search(head):
-        found = [
-            LoggedStatement(m.group(1).replace('""', '"'), line=_line(text, m.start()))
-            for m in _POSTGRES_CSV.finditer(text)
+        return [
+            LoggedStatement(match.group(1).replace('""', '"'), line=_line(text, match.start()))
+            for match in _POSTGRES_CSV.finditer(text)
         ]
-    elif re.search(r"^# (?:Time|User@Host|Query_time):", head, re.MULTILINE):
-        found = list(_slow_log(text))
-    else:
-        found = []
-        for pattern in (_POSTGRES, _GENERAL, _SQLALCHEMY, _DJANGO):
-            found = list(_entries(text, pattern))
-            if found:
-                break
-        else:
-            return QueryLog(origin, tuple(_statements(text)))
-    return QueryLog(origin, tuple(found), _seconds(text))
+    if re.search(r"^# (?:Time|User@Host|Query_time):", head, re.MULTILINE):
+        return list(_slow_log(text))
+    for pattern in (_POSTGRES, _GENERAL, _SQLALCHEMY, _DJANGO):
+        entries = list(_entries(text, pattern))
+        if entries:
+            return entries
+    return None
 
 
 def _entries(text: str, pattern: re.Pattern[str]) -> Iterator[LoggedStatement]:
     """The entries of a log; lines that match nothing and carry no time continue the entry before them."""
-    current: list[str] = []
-    begun = 0
+    lines: list[str] = []
+    first_number = 0
     for number, line in enumerate(text.splitlines(), 1):
-        matched = pattern.search(line) if pattern is not _GENERAL else pattern.match(line)
-        starts = bool(matched) or bool(_TIME.match(line)) or line.startswith("[")
-        if starts:
-            yield from _entry(current, begun)
-            current = []
-        if matched:
-            if pattern is _GENERAL and matched.group(1) not in ("Query", "Execute"):
+        match = pattern.search(line) if pattern is not _GENERAL else pattern.match(line)
+        if match or _TIME.match(line) or line.startswith("["):
+            yield from _entry(lines, first_number)
+            lines = []
+        if match:
+            # The general log of MySQL has a command before each text; `Connect` and `Quit` are no statements.
+            if pattern is _GENERAL and match.group(1) not in ("Query", "Execute"):
                 continue
-            current, begun = [matched.group(matched.lastindex or 1)], number
-        elif current:
-            current.append(line)
-    yield from _entry(current, begun)
+            lines, first_number = [match.group(match.lastindex or 1)], number
+        elif lines:
+            lines.append(line)
+    yield from _entry(lines, first_number)
 
 
 def _entry(lines: Sequence[str], line: int) -> Iterator[LoggedStatement]:
@@ -103,17 +112,15 @@ def _entry(lines: Sequence[str], line: int) -> Iterator[LoggedStatement]:
 
 
 def _slow_log(text: str) -> Iterator[LoggedStatement]:
-    current: list[str] = []
-    begun = 0
-    for number, line in enumerate([*text.splitlines(), "#"], 1):
+    """The entries of MySQL's slow log: statements between lines of figures, which begin with `#`."""
+    lines: list[str] = []
+    first_number = 0
+    for number, line in enumerate([*text.splitlines(), "#"], 1):  # the last `#` ends the last statement
         if line.startswith("#"):
-            body = re.sub(
-                r"^(?:\s|use [^\s;]++;|SET timestamp=\d++;)+", "", "\n".join(current).strip(), flags=re.IGNORECASE
-            )
-            yield from _entry([body], begun)
-            current, begun = [], number + 1
+            yield from _entry([_SLOW_LOG_PREFIX.sub("", "\n".join(lines).strip())], first_number)
+            lines, first_number = [], number + 1
         else:
-            current.append(line)
+            lines.append(line)
 
 
 def _statements(text: str) -> Iterator[LoggedStatement]:
@@ -161,23 +168,27 @@ def _line(text: str, position: int) -> int:
     return text.count("\n", 0, position) + 1
 
 
-def _seconds(text: str) -> float | None:
-    """The time between the first and the last entry of a log."""
-    times = [moment for found in (_TIME.search(text), _last(text)) if found and (moment := _moment(found))]
-    if len(times) < 2:
+def _duration(text: str) -> float | None:
+    """The seconds between the first and the last entry of a log."""
+    matches = (_TIME.search(text), _last_time(text))
+    times = [_read_time(match) for match in matches if match is not None]
+    first, last = times if len(times) == 2 else (None, None)
+    if first is None or last is None:
         return None
-    passed = abs((times[1] - times[0]).total_seconds())
-    return passed or None
+    return abs((last - first).total_seconds()) or None
 
 
-def _last(text: str) -> re.Match[str] | None:
-    return next(reversed(list(_TIME.finditer(text, max(0, len(text) - 20_000)))), None)
+def _last_time(text: str) -> re.Match[str] | None:
+    last = None
+    for match in _TIME.finditer(text, max(0, len(text) - 20_000)):
+        last = match
+    return last
 
 
-def _moment(found: re.Match[str]) -> datetime | None:
-    text = found.group(1).replace(",", ".")
+def _read_time(match: re.Match[str]) -> datetime | None:
+    text = match.group(1).replace(",", ".")
     try:
-        if text[:6].isdigit():
+        if text[:6].isdigit():  # 240131 10:15:00, of MySQL before 5.7
             return datetime.strptime(re.sub(r"\s+", " ", text), "%y%m%d %H:%M:%S")
         return datetime.fromisoformat(text)
     except ValueError:

@@ -23,7 +23,8 @@ from prejoin.workload.model import Per, Rate
 DIALECTS = {"postgresql": "postgres", "mysql": "mysql", "sqlite": "sqlite"}
 MOST_VALUES = 5
 """Different literals that are remembered for a parameter: one is a constant, more are an input."""
-_QUOTED = 60
+_EXCERPT = 60
+"""Characters of a statement in a message."""
 
 # Quoted parts are copied, comments are left out, and each placeholder is replaced. The digests of MySQL have `...` for
 # a list, those of MariaDB `(unknown)` for a literal in bytes.
@@ -58,24 +59,24 @@ class Statement:
     rate: Rate | None = None
     literals: dict[str, list[str]] = field(default_factory=dict)
     """The literals that were seen for each parameter, as text; at most a few."""
-    given: set[str] = field(default_factory=set)
+    placeholders: set[str] = field(default_factory=set)
     """Parameters that were a placeholder at least once."""
-    many: frozenset[str] = frozenset()
+    lists: frozenset[str] = frozenset()
     """Parameters for the list of an IN."""
     replaces: bool = False
     """Whether it is REPLACE INTO."""
 
     def constant(self, parameter: str) -> str | None:
         """The literal of a parameter that always had the same one."""
-        seen = self.literals.get(parameter, [])
-        return seen[0] if len(seen) == 1 and parameter not in self.given else None
+        literals = self.literals.get(parameter, [])
+        return literals[0] if len(literals) == 1 and parameter not in self.placeholders else None
 
 
 @dataclass(frozen=True, slots=True)
 class Statements:
     statements: tuple[Statement, ...]
     unread: tuple[Diagnostic, ...]
-    logged: int
+    count: int
     """How many statements there were."""
 
 
@@ -84,46 +85,53 @@ def parse_statements(logs: Iterable[QueryLog], dialect: str) -> Statements:
     logging.getLogger("sqlglot").setLevel(logging.ERROR)  # it logs what it cannot parse, which is reported here
     groups: dict[str, Statement] = {}
     unread: dict[str, Diagnostic] = {}
-    seen = 0
+    count = 0
     for log in logs:
-        texts: dict[str, tuple[str, Statement] | None] = {}
-        for one in log.statements:
-            if _NOISE.match(one.sql) or _SYSTEM.search(one.sql) or not _TABLE.search(one.sql):
+        parsed_texts: dict[str, tuple[str, Statement] | None] = {}  # logs repeat texts, and parsing is slow
+        for entry in log.statements:
+            if not _is_of_application(entry.sql):
                 continue
-            seen += 1
-            if one.sql not in texts:
+            count += 1
+            if entry.sql not in parsed_texts:
                 try:
-                    texts[one.sql] = parse(one.sql, dialect)
+                    parsed_texts[entry.sql] = parse(entry.sql, dialect)
                 except (SqlglotError, RecursionError) as problem:
-                    texts[one.sql] = None
-                    unread.setdefault(one.sql, _unread(one, log.origin, problem))
-            if (parsed := texts[one.sql]) is not None:
-                fingerprint, statement = parsed
-                _add(groups.setdefault(fingerprint, statement), statement, one, log.seconds)
-    ordered = sorted(groups.values(), key=lambda s: -s.calls)
-    return Statements(tuple(ordered), tuple(unread.values()), seen)
+                    parsed_texts[entry.sql] = None
+                    unread.setdefault(entry.sql, _unread_statement(entry, log.origin, problem))
+            fingerprint_and_statement = parsed_texts[entry.sql]
+            if fingerprint_and_statement is not None:
+                fingerprint, statement = fingerprint_and_statement
+                _add(groups.setdefault(fingerprint, statement), statement, entry, log.seconds)
+    statements = sorted(groups.values(), key=lambda statement: -statement.calls)
+    return Statements(tuple(statements), tuple(unread.values()), count)
 
 
-def _add(group: Statement, other: Statement, one: LoggedStatement, seconds: float | None) -> None:
-    group.calls += one.calls
-    rate = one.rate or (Rate(value=one.calls / seconds) if seconds else None)
+def _is_of_application(sql: str) -> bool:
+    """Whether a statement reads or writes rows of the application: not the session, the schema or the statistics."""
+    return not _NOISE.match(sql) and not _SYSTEM.search(sql) and _TABLE.search(sql) is not None
+
+
+def _add(group: Statement, statement: Statement, entry: LoggedStatement, seconds: float | None) -> None:
+    """Adds an entry of a log to the group of its statement."""
+    group.calls += entry.calls
+    rate = entry.rate or (Rate(value=entry.calls / seconds) if seconds else None)
     if rate is not None:
-        group.rate = added(group.rate, rate)
-    group.given |= other.given
-    for name, values in other.literals.items():
-        known = group.literals.setdefault(name, [])
-        known += [v for v in values if v not in known][: MOST_VALUES - len(known)]
+        group.rate = add_rates(group.rate, rate)
+    group.placeholders |= statement.placeholders
+    for name, values in statement.literals.items():
+        literals = group.literals.setdefault(name, [])
+        literals += [value for value in values if value not in literals][: MOST_VALUES - len(literals)]
 
 
-def added(one: Rate | None, other: Rate | None) -> Rate | None:
+def add_rates(first: Rate | None, second: Rate | None) -> Rate | None:
     """The sum of two rates; a level is kept, because it is no figure."""
-    if one is None or other is None:
-        return one or other
-    if one.weight is not None and other.weight is not None:
-        return Rate(weight=one.weight + other.weight)
-    if one.value is None or other.value is None:
-        return one
-    return Rate(value=one.value / one.per.seconds + other.value / other.per.seconds)
+    if first is None or second is None:
+        return first or second
+    if first.weight is not None and second.weight is not None:
+        return Rate(weight=first.weight + second.weight)
+    if first.value is None or second.value is None:
+        return first
+    return Rate(value=first.value / first.per.seconds + second.value / second.per.seconds)
 
 
 def readable(rate: Rate | None) -> Rate | None:
@@ -151,12 +159,14 @@ def parse(sql: str, dialect: str) -> tuple[str, Statement]:
     'SELECT * FROM a WHERE id = :p1 AND b IN (:p2)'
     """
     text, replaces = re.subn(r"^\s*REPLACE\s+INTO\b", "INSERT INTO", sql, count=1, flags=re.IGNORECASE)
-    trees = [t for t in sqlglot.parse(_named(text), dialect=DIALECTS[dialect]) if t is not None]
+    trees = [
+        tree for tree in sqlglot.parse(_with_named_parameters(text), dialect=DIALECTS[dialect]) if tree is not None
+    ]
     if len(trees) != 1 or isinstance(trees[0], exp.Command):
         raise SqlglotError("it is not one statement that can be parsed")
     statement = Statement(trees[0], replaces=bool(replaces))
-    many = _collapse_lists(statement)
-    _parametrise(statement, many)
+    list_nodes = _collapse_lists(statement)
+    _parametrise(statement, list_nodes)
     return sql_of(statement.tree, dialect), statement
 
 
@@ -172,40 +182,49 @@ def quoted_sql(statement: Statement, dialect: str) -> str:
     """A statement as it is shown to people: with its constants, and `?` for other values."""
     copy = statement.tree.copy()
     for node in list(copy.find_all(exp.Placeholder)):
-        constant = statement.constant(node.name)
-        number = constant is not None and re.fullmatch(r"-?\d+(\.\d+)?", constant)
-        shown = "?" if constant is None else constant if number else "'" + constant.replace("'", "''") + "'"
-        node.replace(exp.Var(this=shown))
+        node.replace(exp.Var(this=_constant_text(statement.constant(node.name))))
     return copy.sql(dialect=DIALECTS[dialect], comments=False)
 
 
-def _named(sql: str) -> str:
+def _constant_text(constant: str | None) -> str:
+    """A constant as SQL: numbers as they are, everything else as a text."""
+    if constant is None:
+        return "?"
+    if re.fullmatch(r"-?\d+(\.\d+)?", constant):
+        return constant
+    return "'" + constant.replace("'", "''") + "'"
+
+
+def _with_named_parameters(sql: str) -> str:
     """A statement whose placeholders are all `:name`: sqlglot reads `$1 … $2` of PostgreSQL as a quoted text."""
 
-    def replaced(match: re.Match[str]) -> str:
+    def rewrite(match: re.Match[str]) -> str:
         if match.group("copy"):
             return match.group()
         if match.group("comment"):
             return " "
         return ":given"
 
-    return _PARTS.sub(replaced, sql)
+    return _PARTS.sub(rewrite, sql)
 
 
 def _collapse_lists(statement: Statement) -> set[int]:
-    """Leaves one value of each list and of several rows of VALUES, because their number says nothing."""
-    many: set[int] = set()
-    for found in statement.tree.find_all(exp.In):
-        if found.expressions and all(_is_value(one) for one in found.expressions):
-            first = found.expressions[0]
-            texts = [one.this for one in found.expressions if isinstance(one, exp.Literal)]
-            if len(texts) > 1:
-                first.set("_members", texts)
-            many.add(id(first))
-            found.set("expressions", [first])
-    for values in statement.tree.find_all(exp.Values):
-        values.set("expressions", values.expressions[:1])
-    return many
+    """Leaves one value of each list and of several rows of VALUES, because their number says nothing.
+
+    Returns the identities of the values that stand for a list.
+    """
+    list_nodes: set[int] = set()
+    for node in statement.tree.find_all(exp.In):
+        if node.expressions and all(_is_value(value) for value in node.expressions):
+            first = node.expressions[0]
+            literals = [value.this for value in node.expressions if isinstance(value, exp.Literal)]
+            if len(literals) > 1:
+                first.set("_members", literals)
+            list_nodes.add(id(first))
+            node.set("expressions", [first])
+    for rows in statement.tree.find_all(exp.Values):
+        rows.set("expressions", rows.expressions[:1])
+    return list_nodes
 
 
 def _is_value(node: exp.Expr) -> bool:
@@ -214,23 +233,29 @@ def _is_value(node: exp.Expr) -> bool:
     return isinstance(node, exp.Literal | exp.Placeholder | exp.Parameter | exp.Boolean)
 
 
-def _parametrise(statement: Statement, many: set[int]) -> None:
-    found = [node for node in statement.tree.walk(bfs=False) if _is_value(node) and not _part_of_type(node)]
+def _parametrise(statement: Statement, list_nodes: set[int]) -> None:
+    """Replaces the values of a statement by parameters, `:p1` and so on, and remembers their literals."""
+    # A list first, because the tree is changed below. The number in `-5` is a part of its value, and none itself.
+    values = [
+        node
+        for node in statement.tree.walk(bfs=False)
+        if _is_value(node) and not _is_part_of_type(node) and not isinstance(node.parent, exp.Neg)
+    ]
     lists = set()
-    for number, node in enumerate((n for n in found if not isinstance(n.parent, exp.Neg)), 1):
+    for number, node in enumerate(values, 1):
         name = f"p{number}"
-        if id(node) in many:
+        if id(node) in list_nodes:
             lists.add(name)
         if isinstance(node, exp.Placeholder | exp.Parameter):
-            statement.given.add(name)
+            statement.placeholders.add(name)
         else:
             members = node.args.get("_members")
             statement.literals[name] = [*members] if members else [_literal(node)]
         node.replace(exp.Placeholder(this=name))
-    statement.many = frozenset(lists)
+    statement.lists = frozenset(lists)
 
 
-def _part_of_type(node: exp.Expr) -> bool:
+def _is_part_of_type(node: exp.Expr) -> bool:
     return node.find_ancestor(exp.DataType, exp.Interval) is not None
 
 
@@ -242,11 +267,11 @@ def _literal(node: exp.Expr) -> str:
     return str(node.this)
 
 
-def _unread(one: LoggedStatement, origin: str, problem: Exception) -> Diagnostic:
-    text = " ".join(one.sql.split())
-    shown = text if len(text) <= _QUOTED else f"{text[: _QUOTED - 1]}…"
+def _unread_statement(entry: LoggedStatement, origin: str, problem: Exception) -> Diagnostic:
+    text = " ".join(entry.sql.split())
+    excerpt = text if len(text) <= _EXCERPT else f"{text[: _EXCERPT - 1]}…"
     errors = getattr(problem, "errors", None)
-    at = f" (line {errors[0]['line']}, column {errors[0]['col']} of the statement)" if errors else ""
-    place = f"{origin}:{one.line}: " if one.line else ""
-    message = f"{place}`{shown}` cannot be parsed{at}"
+    position = f" (line {errors[0]['line']}, column {errors[0]['col']} of the statement)" if errors else ""
+    place = f"{origin}:{entry.line}: " if entry.line else ""
+    message = f"{place}`{excerpt}` cannot be parsed{position}"
     return codes.QUERIES.at(None, message, "if the application needs it, add its pattern to the document by hand")

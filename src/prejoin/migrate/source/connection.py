@@ -99,38 +99,38 @@ class SourceSnapshot:
 
     def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """The rows of a statement with `:name` parameters."""
-        found = self.connection.execute(bound(sql, values or {}))
-        names = tuple(found.keys())
-        return [dict(zip(names, row, strict=True)) for row in found]  # a third of the time of `row._mapping`
+        result = self.connection.execute(bind(sql, values or {}))
+        names = tuple(result.keys())
+        return [dict(zip(names, row, strict=True)) for row in result]  # a third of the time of `row._mapping`
 
     def tuples(self, sql: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """The rows of a statement, as the driver makes them: SQLAlchemy's own rows take as long again."""
-        with self.connection.execute(bound(sql, values or {})) as found:
-            assert found.cursor is not None  # the statement is a SELECT
-            return list(found.cursor.fetchall())
+        with self.connection.execute(bind(sql, values or {})) as result:
+            assert result.cursor is not None  # the statement is a SELECT
+            return list(result.cursor.fetchall())
 
     def value(self, sql: str, values: Mapping[str, Any] | None = None) -> Any:
-        row = self.connection.execute(bound(sql, values or {})).first()
+        row = self.connection.execute(bind(sql, values or {})).first()
         return None if row is None else row[0]
 
     def stream(self, sql: str, values: Mapping[str, Any] | None = None, size: int = 1000) -> Iterator[Sequence[Any]]:
         """Rows as tuples, fetched `size` at a time, so that memory stays flat."""
         options = {"stream_results": True, "max_row_buffer": size}
-        found = self.connection.execution_options(**options).execute(bound(sql, values or {}))
+        result = self.connection.execution_options(**options).execute(bind(sql, values or {}))
         try:
-            yield from found
+            yield from result
         finally:
-            found.close()
+            result.close()
 
 
-def bound(sql: str, values: Mapping[str, Any]) -> sa.TextClause:
+def bind(sql: str, values: Mapping[str, Any]) -> sa.TextClause:
     """A statement whose parameters are exactly the names of `values`; other colons, as in a cast, are text.
 
-    >>> str(bound("SELECT a::text, ':key' FROM t WHERE a = :key", {"key": 1}))
+    >>> str(bind("SELECT a::text, ':key' FROM t WHERE a = :key", {"key": 1}))
     "SELECT a::text, ':key' FROM t WHERE a = :key"
     """
 
-    def escaped(match: re.Match[str]) -> str:
+    def escape(match: re.Match[str]) -> str:
         if match.group("name") in values:
             return match.group()
         return match.group().replace(":", "\\:")
@@ -138,28 +138,29 @@ def bound(sql: str, values: Mapping[str, Any]) -> sa.TextClause:
     for name, value in values.items():
         if isinstance(value, list):  # SQLAlchemy writes the parentheses of a list itself
             sql = sql.replace(f"(:{name})", f":{name}")
-    text = sa.text(_COLONS.sub(escaped, sql))
+    text = sa.text(_COLONS.sub(escape, sql))
     return text.bindparams(*(_parameter(name, value) for name, value in values.items()))
 
 
 def _parameter(name: str, value: Any) -> sa.BindParameter[Any]:
-    several = isinstance(value, list)
-    if isinstance(value[0] if several and value else value, str):
+    is_list = isinstance(value, list)
+    sample = value[0] if is_list and value else value
+    if isinstance(sample, str):
         # SQLAlchemy would cast it to VARCHAR, which PostgreSQL does not compare with an enum, nor with CHAR as it does.
-        return sa.bindparam(name, value, type_=sa.types.NULLTYPE, expanding=several)
-    return sa.bindparam(name, value, expanding=several)
+        return sa.bindparam(name, value, type_=sa.types.NULLTYPE, expanding=is_list)
+    return sa.bindparam(name, value, expanding=is_list)
 
 
 def open_source(url: str | None) -> SourceDatabase:
     """The database of a URL, or of the environment variable PREJOIN_SOURCE. Checks that it responds."""
-    found = url or os.environ.get(ENVIRONMENT, "")
-    if not found:
+    address = url or os.environ.get(ENVIRONMENT, "")
+    if not address:
         raise InvalidArgumentError(codes.SOURCE, "no database is given", f"pass a URL ({_FORMS}), or set {ENVIRONMENT}")
-    if found.startswith("dynamodb:"):
+    if address.startswith("dynamodb:"):
         from prejoin.migrate.source.dynamodb import DynamoDBSource  # it is one of these sources itself
 
-        return DynamoDBSource(found)
-    source = SourceDatabase(found)
+        return DynamoDBSource(address)
+    source = SourceDatabase(address)
     with source.snapshot() as snapshot:
         snapshot.value("SELECT 1")
     return source
@@ -167,9 +168,9 @@ def open_source(url: str | None) -> SourceDatabase:
 
 def public_url(url: URL | str) -> str:
     """A URL without its password and its query."""
-    parsed = make_url(url) if isinstance(url, str) else url
-    backend = parsed.get_backend_name()
-    return parsed.set(drivername=backend, password=None, query={}).render_as_string(hide_password=True)
+    full_url = make_url(url) if isinstance(url, str) else url
+    backend = full_url.get_backend_name()
+    return full_url.set(drivername=backend, password=None, query={}).render_as_string(hide_password=True)
 
 
 def _read_url(text: str) -> URL:
@@ -199,9 +200,10 @@ def _engine(url: URL, dialect: str) -> Engine:
         address = f"sqlite+pysqlite:///file:{path.absolute()}?mode=ro&uri=true"
         return sa.create_engine(address, connect_args={"check_same_thread": False})
     if dialect == "postgresql":
-        given = url.query.get("options", "")  # such as a search_path
-        options = " ".join([*([given] if isinstance(given, str) else given), "-c default_transaction_read_only=on"])
-        return sa.create_engine(url, connect_args={"options": options.strip()})
+        url_options = url.query.get("options", "")  # such as a search_path
+        options = [url_options] if isinstance(url_options, str) else [*url_options]
+        options.append("-c default_transaction_read_only=on")
+        return sa.create_engine(url, connect_args={"options": " ".join(options).strip()})
     return sa.create_engine(url, connect_args={"init_command": "SET SESSION TRANSACTION READ ONLY"})
 
 

@@ -12,7 +12,7 @@ import json
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -28,7 +28,7 @@ from prejoin.migrate import codes
 from prejoin.migrate.queries.log import LoggedStatement, QueryLog
 from prejoin.migrate.source.connection import SourceDatabase, SourceSnapshot
 from prejoin.migrate.source.model import Column, Database, ForeignKey, Table
-from prejoin.migrate.source.reflect import fanout, judged_type
+from prejoin.migrate.source.reflect import fanout, type_of_texts
 from prejoin.pipeline.connection import TablePlace, open_streams, open_transport
 from prejoin.pipeline.errors import InvalidArgumentError, PipelineError
 from prejoin.protocol.errors import DynamoDBError
@@ -72,22 +72,23 @@ class DynamoDBSource(SourceDatabase):
         self._file = Path(self._folder.name) / "items.db"
         try:
             with self._writing() as database:
-                copied = [_copy(self.send, name, database) for name in names or _all_names(self.send)]
-            self.names = {one.table.name: one.name for one in copied}
+                copies = [_copy(self.send, name, database) for name in names or _all_names(self.send)]
+            self.names = {copy.table.name: copy.name for copy in copies}
             """The names of the tables by those of their copies."""
-            if not copied:
+            if not copies:
                 raise PipelineError(codes.NO_TABLES, f"{self.place} has no tables", "check the address")
             super().__init__(f"sqlite:///{self._file}")
             self.log = "dynamodb"
             event.listen(self.engine, "connect", _add_collation)
             with self.snapshot() as snapshot:
-                self.described = Database(self.dialect, place_name(self.place), tuple(_related(snapshot, copied)))
-            self._tables = {one.name: one for one in self.described.tables}
+                tables = tuple(_with_references(snapshot, copies))
+            self.described = Database(self.dialect, place_name(self.place), tables)
+            self._tables = {table.name: table for table in tables}
         except BaseException:
             self._transport.close()
             self._folder.cleanup()
             raise
-        self.statements = QueryLog("the keys and indexes of the tables", tuple(_statements(copied)))
+        self.statements = QueryLog("the keys and indexes of the tables", tuple(_statements(copies)))
 
     def __str__(self) -> str:
         return self._address
@@ -120,18 +121,18 @@ class DynamoDBSource(SourceDatabase):
         names = self._tables[table].key
         where = " AND ".join(f"{_quote(name)} = ?" for name in names)
         with self._writing() as database:
-            for at in range(0, len(keys), _BATCH):
-                some = keys[at : at + _BATCH]
-                found = list(_batch(self.send, self.names[table], some))
-                for key in some:
+            for start in range(0, len(keys), _BATCH):
+                batch = keys[start : start + _BATCH]
+                items = list(_batch(self.send, self.names[table], batch))
+                for key in batch:
                     values = list(column_values(key, names).values())
                     database.execute(f"DELETE FROM {_quote(table)} WHERE {where}", values)  # noqa: S608 - quoted
-                for item in found:
+                for item in items:
                     self._put(database, table, item)
 
     def _put(self, database: sqlite3.Connection, table: str, item: Item) -> None:
         """Copies an item. Attributes that no item had when the tables were described are not mapped, and left out."""
-        _insert(database, table, column_values(item, (one.name for one in self._tables[table].columns)))
+        _insert(database, table, column_values(item, (column.name for column in self._tables[table].columns)))
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -184,15 +185,15 @@ class _AttributeSample:
 
     tags: Counter[str] = field(default_factory=Counter)
     texts: list[str] = field(default_factory=list)
-    whole: bool = True
+    is_integer: bool = True
     """Whether all numbers are integers."""
-    binary: bool = False
+    has_bytes: bool = False
     """Whether bytes are in a list, a map or a set."""
     size: int = 0
 
 
 @dataclass(frozen=True)
-class _Copied:
+class _TableCopy:
     """A table that was copied."""
 
     name: str
@@ -212,36 +213,57 @@ def _all_names(send: Send) -> Iterator[str]:
         body = {"ExclusiveStartTableName": page["LastEvaluatedTableName"]}
 
 
-def _copy(send: Send, name: str, database: sqlite3.Connection) -> _Copied:
-    described = send("DescribeTable", {"TableName": name})["Table"]
-    key = _attributes(described["KeySchema"])
-    numbers = {d["AttributeName"] for d in described["AttributeDefinitions"] if d["AttributeType"] == "N"}
-    seen: dict[str, _AttributeSample] = {one: _AttributeSample() for one in key}
-    copy = name.replace(".", "_")  # SQL, and so a mapping, reads a point as that between a schema and a table
-
-    def column(attribute: str) -> str:
-        return f"{_quote(attribute)} COLLATE {_NUMBERS}" if attribute in numbers else _quote(attribute)
-
-    columns = ", ".join(map(column, key))
-    try:
-        database.execute(f"CREATE TABLE {_quote(copy)} ({columns}, PRIMARY KEY ({', '.join(map(_quote, key))}))")
-    except sqlite3.OperationalError as problem:
-        message = f"{name} has the name of another table, if points are `_` and upper case is lower case"
-        raise PipelineError(codes.SOURCE, message, "name one of them: `?table=NAME`") from problem
+def _copy(send: Send, name: str, database: sqlite3.Connection) -> _TableCopy:
+    """Copies a table, and describes it by the values of its items."""
+    description = send("DescribeTable", {"TableName": name})["Table"]
+    key = _attribute_names(description["KeySchema"])
+    definitions = description["AttributeDefinitions"]
+    numbers = {definition["AttributeName"] for definition in definitions if definition["AttributeType"] == "N"}
+    copy_name = name.replace(".", "_")  # SQL, and so a mapping, reads a point as that between a schema and a table
+    _create_table(database, name, copy_name, key, numbers)
+    samples = {attribute: _AttributeSample() for attribute in key}
     rows = 0
     for item in _items(send, name):
         rows += 1
-        for attribute in item.keys() - seen.keys():
-            seen[attribute] = _AttributeSample()
-            database.execute(f"ALTER TABLE {_quote(copy)} ADD COLUMN {column(attribute)}")
-        _insert(database, copy, {one: _stored(value, seen[one]) for one, value in item.items()})
-    answer = send("DescribeTimeToLive", {"TableName": name}).get("TimeToLiveDescription", {})
-    expiry = answer.get("AttributeName", "") if answer.get("TimeToLiveStatus") == "ENABLED" else ""
-    columns_seen = tuple(_column(one, found, rows, one in key, one == expiry) for one, found in seen.items())
-    size = sum(one.size or 0 for one in columns_seen) if rows else None
-    indexes = [*(described.get("GlobalSecondaryIndexes") or ()), *(described.get("LocalSecondaryIndexes") or ())]
-    table = Table(copy, columns_seen, key, rows=rows, row_size=size)
-    return _Copied(name, table, tuple(dict.fromkeys(_attributes(one["KeySchema"]) for one in indexes)))
+        for attribute in item.keys() - samples.keys():
+            # Items of a table have different attributes, so its columns are known when the last item is read.
+            samples[attribute] = _AttributeSample()
+            database.execute(f"ALTER TABLE {_quote(copy_name)} ADD COLUMN {_column_sql(attribute, numbers)}")
+        _insert(
+            database,
+            copy_name,
+            {attribute: _column_value(value, samples[attribute]) for attribute, value in item.items()},
+        )
+    ttl = _ttl_attribute(send, name)
+    columns = tuple(
+        _column(attribute, sample, rows, attribute in key, attribute == ttl) for attribute, sample in samples.items()
+    )
+    size = sum(column.size or 0 for column in columns) if rows else None
+    indexes = [*(description.get("GlobalSecondaryIndexes") or ()), *(description.get("LocalSecondaryIndexes") or ())]
+    index_keys = dict.fromkeys(_attribute_names(index["KeySchema"]) for index in indexes)
+    return _TableCopy(name, Table(copy_name, columns, key, rows=rows, row_size=size), tuple(index_keys))
+
+
+def _create_table(
+    database: sqlite3.Connection, name: str, copy_name: str, key: Sequence[str], numbers: Collection[str]
+) -> None:
+    columns = ", ".join(_column_sql(attribute, numbers) for attribute in key)
+    primary_key = ", ".join(map(_quote, key))
+    try:
+        database.execute(f"CREATE TABLE {_quote(copy_name)} ({columns}, PRIMARY KEY ({primary_key}))")
+    except sqlite3.OperationalError as problem:
+        message = f"{name} has the name of another table, if points are `_` and upper case is lower case"
+        raise PipelineError(codes.SOURCE, message, "name one of them: `?table=NAME`") from problem
+
+
+def _column_sql(attribute: str, numbers: Collection[str]) -> str:
+    return f"{_quote(attribute)} COLLATE {_NUMBERS}" if attribute in numbers else _quote(attribute)
+
+
+def _ttl_attribute(send: Send, table: str) -> str:
+    """The attribute with the time to live; empty if it is not enabled."""
+    ttl = send("DescribeTimeToLive", {"TableName": table}).get("TimeToLiveDescription", {})
+    return str(ttl.get("AttributeName", "")) if ttl.get("TimeToLiveStatus") == "ENABLED" else ""
 
 
 def _items(send: Send, table: str) -> Iterator[Item]:
@@ -256,13 +278,14 @@ def _items(send: Send, table: str) -> Iterator[Item]:
 
 def _batch(send: Send, table: str, keys: Sequence[Item]) -> Iterator[Item]:
     """The items of up to 100 keys that exist."""
-    wanted: Any = {table: {"Keys": keys, "ConsistentRead": True}}
+    request_items: Any = {table: {"Keys": keys, "ConsistentRead": True}}
     pause = _PAUSE
-    while wanted:
-        page = send("BatchGetItem", {"RequestItems": wanted})
+    while request_items:
+        page = send("BatchGetItem", {"RequestItems": request_items})
         yield from page["Responses"].get(table, ())
-        wanted = page.get("UnprocessedKeys")
-        if wanted:
+        # DynamoDB returns keys instead of items when a response has 16 MB, or the table is throttled.
+        request_items = page.get("UnprocessedKeys")
+        if request_items:
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
 
@@ -275,75 +298,77 @@ def _insert(database: sqlite3.Connection, table: str, values: Mapping[str, Any])
 
 def column_values(item: Item, columns: Iterable[str]) -> dict[str, Any]:
     """The attributes of an item as the copy has them; None for those that it lacks."""
-    seen = _AttributeSample()
-    return {name: _stored(item[name], seen) if name in item else None for name in columns}
+    sample = _AttributeSample()  # not looked at: the columns are described already
+    return {name: _column_value(item[name], sample) if name in item else None for name in columns}
 
 
 def _add_collation(database: sqlite3.Connection, *unused: object) -> None:
     """Lets a connection compare texts of numbers as numbers."""
-    database.create_collation(_NUMBERS, _compared)
+    database.create_collation(_NUMBERS, _compare_numbers)
 
 
-def _compared(one: str, other: str) -> int:
-    """
-    >>> _compared("9", "10"), _compared("-2", "-10"), _compared("1.5", "1.50")
+def _compare_numbers(first: str, second: str) -> int:
+    """Compares the texts of two numbers, as a collation of SQLite does.
+
+    >>> _compare_numbers("9", "10"), _compare_numbers("-2", "-10"), _compare_numbers("1.5", "1.50")
     (-1, 1, 0)
     """
-    if one.isdigit() and other.isdigit():
-        left: Any = (len(one), one)
-        right: Any = (len(other), other)
+    if first.isdigit() and second.isdigit():  # DynamoDB writes no leading zeros, so the longer one is greater
+        first_order: Any = (len(first), first)
+        second_order: Any = (len(second), second)
     else:
-        left, right = Decimal(one), Decimal(other)
-    return int(left > right) - int(left < right)
+        first_order, second_order = Decimal(first), Decimal(second)
+    return int(first_order > second_order) - int(first_order < second_order)
 
 
-def _attributes(schema: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
-    return tuple(one["AttributeName"] for one in schema)
+def _attribute_names(key_schema: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
+    return tuple(element["AttributeName"] for element in key_schema)
 
 
 def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _stored(value: Mapping[str, Any], seen: _AttributeSample) -> Any:
+def _column_value(value: Mapping[str, Any], sample: _AttributeSample) -> Any:
     """A value for the file: texts and numbers as they are, bytes as bytes, lists, maps and sets as JSON."""
     ((tag, inner),) = value.items()
-    seen.tags[tag] += 1
-    stored: Any
+    sample.tags[tag] += 1
+    column_value: Any
     match tag:
         case "S":
-            stored = inner
-            if len(seen.texts) < _SAMPLE:
-                seen.texts.append(inner)
+            column_value = inner
+            if len(sample.texts) < _SAMPLE:
+                sample.texts.append(inner)
         case "N":
-            stored = inner
-            seen.whole &= inner.lstrip("-").isdigit()
+            column_value = inner
+            sample.is_integer &= inner.lstrip("-").isdigit()
         case "B":
-            stored = msgspec.convert(inner, bytes, strict=False)
+            column_value = msgspec.convert(inner, bytes, strict=False)
         case "BOOL":
-            stored = int(inner)
+            column_value = int(inner)
         case "NULL":
             return None
         case _:
-            stored = _json(value, seen)
-    seen.size += len(stored) if isinstance(stored, str | bytes) else 1
-    return stored
+            column_value = _json(value, sample)
+    sample.size += len(column_value) if isinstance(column_value, str | bytes) else 1
+    return column_value
 
 
-def _json(value: Mapping[str, Any], seen: _AttributeSample) -> str:
+def _json(value: Mapping[str, Any], sample: _AttributeSample) -> str:
     """A value as JSON text. Numbers keep all their digits."""
     ((tag, inner),) = value.items()
     match tag:
         case "N":
             return str(inner)
         case "L":
-            return f"[{','.join(_json(one, seen) for one in inner)}]"
+            return f"[{','.join(_json(element, sample) for element in inner)}]"
         case "M":
-            return f"{{{','.join(f'{json.dumps(name)}:{_json(one, seen)}' for name, one in inner.items())}}}"
+            members = (f"{json.dumps(name)}:{_json(member, sample)}" for name, member in inner.items())
+            return f"{{{','.join(members)}}}"
         case "NS":
             return f"[{','.join(inner)}]"
         case "B" | "BS":
-            seen.binary = True
+            sample.has_bytes = True
         case "NULL":
             return "null"
     return json.dumps(inner, ensure_ascii=False)
@@ -352,68 +377,76 @@ def _json(value: Mapping[str, Any], seen: _AttributeSample) -> str:
 # --- Description ----------------------------------------------------------------------------------------------------
 
 
-def _column(name: str, seen: _AttributeSample, rows: int, in_key: bool, expires: bool) -> Column:
-    type_, guess = _type(seen)
-    if seen.binary:
+def _column(name: str, sample: _AttributeSample, rows: int, in_key: bool, is_ttl: bool) -> Column:
+    type_, guess = _type(sample)
+    if sample.has_bytes:
         guess = "it has bytes in a list, a map or a set, which become texts of base64"
-    if expires:
+    if is_ttl:
         guess = "it is the time to live of its table: mark it `ttl`"
-    present = sum(n for tag, n in seen.tags.items() if tag != "NULL")
-    size = seen.size // max(rows, 1) if rows else None
-    return Column(name, type_, "/".join(sorted(seen.tags)), not in_key and present < rows, False, size, guess)
+    present = sum(count for tag, count in sample.tags.items() if tag != "NULL")
+    size = sample.size // max(rows, 1) if rows else None
+    return Column(name, type_, "/".join(sorted(sample.tags)), not in_key and present < rows, False, size, guess)
 
 
-def _type(seen: _AttributeSample) -> tuple[Type, str]:
+def _type(sample: _AttributeSample) -> tuple[Type, str]:
     """The type of an attribute, and why it is a guess."""
-    tags = seen.tags.keys() - {"NULL"}
+    tags = sample.tags.keys() - {"NULL"}
     if len(tags) != 1:
         return STRING, "its values have several types: kept as text" if tags else "no item has a value"
     (tag,) = tags
     match tag:
         case "S":
-            return judged_type(None, seen.texts, "sqlite", known=True)
+            return type_of_texts(None, sample.texts, "sqlite", is_text=True)
         case "N":
-            return Type(Kind.INTEGER if seen.whole else Kind.DECIMAL), ""
+            return Type(Kind.INTEGER if sample.is_integer else Kind.DECIMAL), ""
     return _TYPES[tag], ""
 
 
-def _related(snapshot: SourceSnapshot, copied: Sequence[_Copied]) -> Iterator[Table]:
+def _with_references(snapshot: SourceSnapshot, copies: Sequence[_TableCopy]) -> Iterator[Table]:
     """The tables with guessed references: an attribute with the name of another table's key, and values of it only."""
-    parents = {one.table.key[0]: one.table for one in copied if len(one.table.key) == 1}
-    for one in copied:
-        table, columns, keys = one.table, list(one.table.columns), []
-        for at, column in enumerate(columns):
+    parents = {copy.table.key[0]: copy.table for copy in copies if len(copy.table.key) == 1}
+    for table in (copy.table for copy in copies):
+        columns, foreign_keys = [], []
+        for column in table.columns:
             parent = parents.get(column.name)
-            if parent is None or parent.name == table.name or not _contained(snapshot, table, parent, column.name):
-                continue
-            keys.append(ForeignKey((column.name,), parent.name, (column.name,)))
-            columns[at] = replace(column, guess=f"all its values are keys of {parent.name}")
-        found = replace(table, columns=tuple(columns), foreign_keys=tuple(keys))
-        quoted = snapshot.quote(table.name)
-        figures = {fk.columns: f for fk in keys if (f := fanout(snapshot, quoted, fk, table.rows))}
-        yield replace(found, fanouts=figures)
+            is_other_table = parent is not None and parent.name != table.name
+            if parent is not None and is_other_table and _has_only_keys_of(parent, snapshot, table, column.name):
+                foreign_keys.append(ForeignKey((column.name,), parent.name, (column.name,)))
+                columns.append(replace(column, guess=f"all its values are keys of {parent.name}"))
+            else:
+                columns.append(column)
+        quoted_name = snapshot.quote(table.name)
+        fanouts = {fk.columns: fanout(snapshot, quoted_name, fk, table.rows) for fk in foreign_keys}
+        yield replace(
+            table,
+            columns=tuple(columns),
+            foreign_keys=tuple(foreign_keys),
+            fanouts={fk_columns: figures for fk_columns, figures in fanouts.items() if figures is not None},
+        )
 
 
-def _contained(snapshot: SourceSnapshot, table: Table, parent: Table, column: str) -> bool:
-    name, other, key = snapshot.quote(table.name), snapshot.quote(parent.name), snapshot.quote(column)
-    inside = f"SELECT 1 FROM {other} AS p WHERE p.{key} = t.{key}"  # noqa: S608 - quoted by the dialect
-    sql = f"SELECT count(*) FROM {name} AS t WHERE t.{key} IS NOT NULL AND NOT EXISTS ({inside})"  # noqa: S608
+def _has_only_keys_of(parent: Table, snapshot: SourceSnapshot, table: Table, column: str) -> bool:
+    """Whether all values of a column are keys of another table. An empty table says nothing."""
+    name, parent_name, key = snapshot.quote(table.name), snapshot.quote(parent.name), snapshot.quote(column)
+    parent_row = f"SELECT 1 FROM {parent_name} AS p WHERE p.{key} = t.{key}"  # noqa: S608 - quoted by the dialect
+    sql = f"SELECT count(*) FROM {name} AS t WHERE t.{key} IS NOT NULL AND NOT EXISTS ({parent_row})"  # noqa: S608
     return bool(table.rows) and snapshot.value(sql) == 0
 
 
-def _statements(copied: Sequence[_Copied]) -> Iterator[LoggedStatement]:
+def _statements(copies: Sequence[_TableCopy]) -> Iterator[LoggedStatement]:
     """The statements that keys and indexes serve: items by key, collections by partition, and writes."""
-    for one in copied:
-        table, key = _quote(one.table.name), one.table.key
-        others = [c.name for c in one.table.columns if c.name not in key]
-        exact = " AND ".join(f"{_quote(name)} = ?" for name in key)
-        yield LoggedStatement(f"SELECT * FROM {table} WHERE {exact}")  # noqa: S608 - quoted, and never run on a server
-        for partition, *sort in (*([key] if len(key) > 1 else []), *one.indexes):
+    for copy in copies:
+        table, key = _quote(copy.table.name), copy.table.key
+        columns = [column.name for column in copy.table.columns]
+        key_condition = " AND ".join(f"{_quote(name)} = ?" for name in key)
+        yield LoggedStatement(f"SELECT * FROM {table} WHERE {key_condition}")  # noqa: S608 - quoted, and never run on a server
+        collections = [key, *copy.indexes] if len(key) > 1 else copy.indexes
+        for partition, *sort in collections:
             order = f" ORDER BY {_quote(sort[0])}" if sort else ""
             yield LoggedStatement(f"SELECT * FROM {table} WHERE {_quote(partition)} = ?{order}")  # noqa: S608
-        names = ", ".join(_quote(c.name) for c in one.table.columns)
-        yield LoggedStatement(f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(one.table.columns))})")  # noqa: S608
-        if others:
-            sets = ", ".join(f"{_quote(name)} = ?" for name in others)
-            yield LoggedStatement(f"UPDATE {table} SET {sets} WHERE {exact}")  # noqa: S608
-        yield LoggedStatement(f"DELETE FROM {table} WHERE {exact}")  # noqa: S608
+        names, marks = ", ".join(map(_quote, columns)), ", ".join("?" * len(columns))
+        yield LoggedStatement(f"INSERT INTO {table} ({names}) VALUES ({marks})")  # noqa: S608
+        assignments = ", ".join(f"{_quote(name)} = ?" for name in columns if name not in key)
+        if assignments:
+            yield LoggedStatement(f"UPDATE {table} SET {assignments} WHERE {key_condition}")  # noqa: S608
+        yield LoggedStatement(f"DELETE FROM {table} WHERE {key_condition}")  # noqa: S608

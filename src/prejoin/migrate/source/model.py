@@ -57,21 +57,23 @@ class Table:
 
     def column(self, name: str) -> Column | None:
         folded = name.lower()
-        return next((c for c in self.columns if c.name.lower() == folded), None)
+        return next((column for column in self.columns if column.name.lower() == folded), None)
 
     @property
     def key(self) -> tuple[str, ...]:
         """The columns that identify a row: the primary key, or unique columns that are never NULL; else empty."""
         if self.primary_key:
             return self.primary_key
-        required = {c.name for c in self.columns if not c.nullable}
-        return min((u for u in self.unique if required.issuperset(u)), key=len, default=())
+        required = {column.name for column in self.columns if not column.nullable}
+        candidates = [columns for columns in self.unique if required.issuperset(columns)]
+        return min(candidates, key=len, default=())
 
     @property
     def is_link(self) -> bool:
         """Whether it is the table between the two of an N:N: its key consists of two foreign keys."""
-        parts = [fk for fk in self.foreign_keys if set(fk.columns) <= set(self.key)]
-        return len(parts) == 2 and {c for fk in parts for c in fk.columns} == set(self.key)
+        key = set(self.key)
+        parts = [set(fk.columns) for fk in self.foreign_keys if key.issuperset(fk.columns)]
+        return len(parts) == 2 and set.union(*parts) == key
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,4 +87,4 @@ class Database:
 
     def table(self, name: str) -> Table | None:
         folded = name.lower()
-        return next((t for t in self.tables if t.name.lower() == folded), None)
+        return next((table for table in self.tables if table.name.lower() == folded), None)

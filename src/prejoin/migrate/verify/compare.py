@@ -26,6 +26,8 @@ _MODULUS = 1 << 128
 Values = Mapping[str, Any]
 Item = tuple[str, tuple[Any, ...], Values]
 """Entity, id, values."""
+KeyedValues = tuple[tuple[Any, ...], Values]
+"""Id, values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,50 +68,54 @@ class Checksums:
 
     def add(self, key: Sequence[Any], values: Values) -> None:
         text = canonical_text(key)
-        at = bucket(text)
+        number = bucket(text)
         digest = hashlib.blake2b(f"{text}\n{canonical_text(values)}".encode(), digest_size=16).digest()
-        self.counts[at] += 1
-        self.sums[at] = (self.sums[at] + int.from_bytes(digest)) % _MODULUS
+        self.counts[number] += 1
+        # A sum and not XOR, by which two equal items of a bucket would cancel each other.
+        self.sums[number] = (self.sums[number] + int.from_bytes(digest)) % _MODULUS
 
     @property
     def total(self) -> int:
         return sum(self.counts)
 
     def differing(self, other: Checksums) -> list[int]:
-        both = zip(self.counts, self.sums, other.counts, other.sums, strict=True)
-        return [at for at, (n, s, m, t) in enumerate(both) if (n, s) != (m, t)]
+        """The buckets whose items differ."""
+        return [number for number in range(BUCKETS) if self._bucket_sum(number) != other._bucket_sum(number)]
+
+    def _bucket_sum(self, number: int) -> tuple[int, int]:
+        return self.counts[number], self.sums[number]
 
 
 def bucket(key_text: str) -> int:
     return int.from_bytes(hashlib.blake2b(key_text.encode(), digest_size=4).digest()) % BUCKETS
 
 
-def groups(buckets: Sequence[int], one: Checksums, other: Checksums) -> Iterator[frozenset[int]]:
+def groups(buckets: Sequence[int], rows: Checksums, items: Checksums) -> Iterator[frozenset[int]]:
     """Buckets in groups whose items fit into memory."""
     group: set[int] = set()
-    size = 0
-    for at in buckets:
-        more = one.counts[at] + other.counts[at]
-        if group and size + more > GROUP:
+    group_size = 0
+    for number in buckets:
+        bucket_size = rows.counts[number] + items.counts[number]
+        if group and group_size + bucket_size > GROUP:
             yield frozenset(group)
-            group, size = set(), 0
-        group.add(at)
-        size += more
+            group, group_size = set(), 0
+        group.add(number)
+        group_size += bucket_size
     if group:
         yield frozenset(group)
 
 
 def compare_items(
-    entity: str, expected: Iterable[tuple[tuple[Any, ...], Values]], stored: Iterable[tuple[tuple[Any, ...], Values]]
+    entity: str, expected_items: Iterable[KeyedValues], stored_items: Iterable[KeyedValues]
 ) -> Iterator[ItemDifference]:
     """The differences between two sets of items."""
-    rows: dict[str, tuple[tuple[Any, ...], Values]] = {}
-    for key, values in expected:
+    rows: dict[str, KeyedValues] = {}
+    for key, values in expected_items:
         text = canonical_text(key)
         if text in rows:
             yield ItemDifference("twice", entity, shown_key(key), found="several rows became this item; one is there")
         rows[text] = key, values
-    for key, values in stored:
+    for key, values in stored_items:
         text = canonical_text(key)
         if text not in rows:
             yield ItemDifference("unexpected", entity, shown_key(key))
@@ -120,16 +126,20 @@ def compare_items(
 
 
 def attribute_differences(
-    entity: str, key: Sequence[Any], expected: Values, stored: Values, only: frozenset[str] | None = None
+    entity: str, key: Sequence[Any], row_values: Values, item_values: Values, only: frozenset[str] | None = None
 ) -> Iterator[ItemDifference]:
-    for name in sorted({*expected, *stored} if only is None else ({*expected, *stored} & only)):
-        wanted, got = expected.get(name), stored.get(name)
-        if canonical(wanted) != canonical(got):
-            yield ItemDifference("different", entity, shown_key(key), name, shown(wanted), shown(got))
+    """The attributes that differ between an item and its row; with `only`, of these attributes."""
+    names = {*row_values, *item_values}
+    if only is not None:
+        names &= only
+    for name in sorted(names):
+        row_value, item_value = row_values.get(name), item_values.get(name)
+        if canonical(row_value) != canonical(item_value):
+            yield ItemDifference("different", entity, shown_key(key), name, shown(row_value), shown(item_value))
 
 
 def shown_key(key: Sequence[Any]) -> str:
-    return ", ".join(str(shown(one)) for one in key)
+    return ", ".join(str(shown(part)) for part in key)
 
 
 def shown(value: Any) -> Any:
@@ -146,11 +156,11 @@ def shown(value: Any) -> Any:
         case LargeValue():
             return f"{value.size:,} bytes with SHA-256 {value.sha256}"
         case set() | frozenset():
-            return sorted((shown(one) for one in value), key=str)
+            return sorted((shown(member) for member in value), key=str)
         case list() | tuple():
-            return [shown(one) for one in value]
+            return [shown(member) for member in value]
         case Mapping():
-            return {str(name): shown(one) for name, one in value.items()}
+            return {str(name): shown(member) for name, member in value.items()}
     return str(value)
 
 
@@ -164,6 +174,7 @@ def canonical(value: Any) -> Any:
     >>> canonical(Decimal("9.90")) == canonical(Decimal("9.9")), canonical({"a": set()}), canonical({2, 1})
     (True, {}, ['1', '2'])
     """
+    # One piece, because the order of the cases matters: bool is an int, and datetime is a date.
     match value:
         case bool() | None:
             return value
@@ -184,15 +195,17 @@ def canonical(value: Any) -> Any:
             # Neither the place of a content nor its compression matters.
             return f"content {value.size} {value.sha256}"
         case set() | frozenset():
-            return sorted((canonical(one) for one in value), key=str)
+            return sorted((canonical(member) for member in value), key=str)
         case list() | tuple():
-            return [canonical(one) for one in value]
+            return [canonical(member) for member in value]
         case Mapping():
-            # Neither an absent attribute nor an empty set is stored.
-            return {
-                str(n): canonical(v) for n, v in value.items() if v is not None and not (isinstance(v, set) and not v)
-            }
+            return {str(name): canonical(member) for name, member in value.items() if not _is_absent(member)}
     return f"'{value}"
+
+
+def _is_absent(value: Any) -> bool:
+    """Whether an attribute is not stored: neither None nor an empty set is."""
+    return value is None or (isinstance(value, set) and not value)
 
 
 def _number(value: int | Decimal) -> str:

@@ -17,6 +17,7 @@ from prejoin.migrate.verify.compare import (
     Checksums,
     Item,
     ItemDifference,
+    KeyedValues,
     Values,
     bucket,
     canonical_text,
@@ -24,7 +25,8 @@ from prejoin.migrate.verify.compare import (
     groups,
     shown_key,
 )
-from prejoin.migrate.verify.patterns import PatternComparison, Sample, compare_pattern
+from prejoin.migrate.verify.patterns import compare_pattern
+from prejoin.migrate.verify.sides import PatternComparison, Sample, Sides, id_of
 from prejoin.patterns.integrity.audit import audit
 from prejoin.patterns.large.content import LargeContentError, stream_large
 from prejoin.patterns.large.large import LargeValue
@@ -35,7 +37,7 @@ from prejoin.table.client.client import Client
 from prejoin.table.errors import TableError
 from prejoin.workload.model import Read
 
-MOST = 1_000
+MAX_EXAMPLES = 1_000
 """Differences that are kept; all are counted."""
 SAMPLES = 20
 """Rows of each entity that give arguments to access patterns."""
@@ -57,10 +59,10 @@ class _Differences:
     examples: list[ItemDifference] = field(default_factory=list)
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def add(self, one: ItemDifference) -> None:
-        self.counts[one.entity, one.kind] += 1
-        if len(self.examples) < MOST:
-            self.examples.append(one)
+    def add(self, difference: ItemDifference) -> None:
+        self.counts[difference.entity, difference.kind] += 1
+        if len(self.examples) < MAX_EXAMPLES:
+            self.examples.append(difference)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +93,16 @@ def verify_table(
     recent changes are differences.
     """
     name = table or migration.table
-    migration = replace(migration, rows=tuple(one.summed() for one in migration.rows))
+    # Contents are compared by checksum, and not held in memory.
+    migration = replace(migration, rows=tuple(rows.with_content_sums() for rows in migration.rows))
     with opened_table(migration, name, place, WriteThrottle()) as client, migration.source.snapshot() as snapshot:
-        run = _Verification(migration, client, snapshot, progress)
-        entities = run.items()
-        run.nulls()
-        run.integrity()
-        compared = run.patterns() if patterns else ()
-        return VerifyResult(entities, tuple(run.found.examples), dict(run.found.counts), compared)
+        verification = _Verification(migration, client, snapshot, progress)
+        entities = verification.compare_entities()
+        verification.check_nulls()
+        verification.audit_table()
+        pattern_comparisons = verification.compare_patterns() if patterns else ()
+        differences = verification.differences
+        return VerifyResult(entities, tuple(differences.examples), dict(differences.counts), pattern_comparisons)
 
 
 class _Verification:
@@ -107,47 +111,57 @@ class _Verification:
         self.client = client
         self.snapshot = snapshot
         self.progress = progress
-        self.found = _Differences()
+        self.differences = _Differences()
         self.samples: dict[str, list[Sample]] = {}
 
-    def items(self) -> tuple[EntityComparison, ...]:
+    def compare_entities(self) -> tuple[EntityComparison, ...]:
         """Compares checksums, then the items of buckets that differ."""
-        self.progress.begin("reading the database", "rows")
-        rows = {one.entity.name: Checksums() for one in self.migration.rows}
-        for one in self.migration.rows:
-            for _, key, values in self._rows(one, report=True):
-                rows[one.entity.name].add(key, values)
-        self.progress.result(f"{sum(c.total for c in rows.values()):,} rows")
-        self.progress.begin("reading the table", "items")
-        items = {name: Checksums() for name in rows}
-        for entity, key, values in self._items(report=True):
-            if entity in items:
-                items[entity].add(key, values)
-        self.progress.result(f"{sum(c.total for c in items.values()):,} items")
-        compared = []
-        for one in self.migration.rows:
-            name = one.entity.name
-            differing = rows[name].differing(items[name])
-            compared.append(EntityComparison(name, rows[name].total, items[name].total, len(differing)))
-            for group in groups(differing, rows[name], items[name]):
-                self._compare(one, group)
-        return tuple(compared)
+        # The table is read after the snapshot of the database was taken: changes in between are differences.
+        row_sums = self._sum_rows()
+        item_sums = self._sum_items()
+        comparisons = []
+        for rows in self.migration.rows:
+            name = rows.entity.name
+            buckets = row_sums[name].differing(item_sums[name])
+            comparisons.append(EntityComparison(name, row_sums[name].total, item_sums[name].total, len(buckets)))
+            for group in groups(buckets, row_sums[name], item_sums[name]):
+                self._compare_buckets(rows, group)
+        return tuple(comparisons)
 
-    def _compare(self, rows: EntityRows, group: frozenset[int]) -> None:
+    def _sum_rows(self) -> dict[str, Checksums]:
+        self.progress.begin("reading the database", "rows")
+        sums = {rows.entity.name: Checksums() for rows in self.migration.rows}
+        for rows in self.migration.rows:
+            for name, key, values in self._expected_items(rows, report=True):
+                sums[name].add(key, values)
+        self.progress.result(f"{sum(checksums.total for checksums in sums.values()):,} rows")
+        return sums
+
+    def _sum_items(self) -> dict[str, Checksums]:
+        self.progress.begin("reading the table", "items")
+        sums = {rows.entity.name: Checksums() for rows in self.migration.rows}
+        for name, key, values in self._stored_items(report=True):
+            if name in sums:
+                sums[name].add(key, values)
+        self.progress.result(f"{sum(checksums.total for checksums in sums.values()):,} items")
+        return sums
+
+    def _compare_buckets(self, rows: EntityRows, buckets: frozenset[int]) -> None:
+        """Reads both sides again, and compares the items of some buckets."""
         name = rows.entity.name
         self.progress.begin(f"comparing {name}", "compare")
-        expected = [(k, v) for _, k, v in self._rows(rows) if bucket(canonical_text(k)) in group]
-        found = [(k, v) for e, k, v in self._items() if e == name and bucket(canonical_text(k)) in group]
-        for one in compare_items(name, expected, found):
-            self.found.add(one)
+        expected_items = _in_buckets(self._expected_items(rows), name, buckets)
+        stored_items = _in_buckets(self._stored_items(), name, buckets)
+        for difference in compare_items(name, expected_items, stored_items):
+            self.differences.add(difference)
 
-    def _rows(self, rows: EntityRows, report: bool = False) -> Iterator[Item]:
-        """The items that the rows should have become."""
-        name, package = rows.entity.name, self.migration.package
-        ids = [a.name for a in rows.entity.id]
-        chance = random.Random(name)  # noqa: S311 - the same samples in each run
-        seen = 0
-        sample = self.samples.setdefault(name, [])
+    def _expected_items(self, rows: EntityRows, report: bool = False) -> Iterator[Item]:
+        """The items that the rows should have become. With `report`, problems are noted and samples taken."""
+        name = rows.entity.name
+        package = self.migration.package
+        sampler = _Sampler(name)
+        if report:
+            self.samples[name] = sampler.samples
         for page in rows.pages(self.snapshot):
             for row in page:
                 try:
@@ -155,101 +169,136 @@ class _Verification:
                 except (RowError, TypeError, ValueError) as problem:
                     if report:
                         reason = problem.reason if isinstance(problem, RowError) else str(problem)
-                        self.found.add(ItemDifference("unconverted", name, shown_key(row.key), found=reason))
+                        difference = ItemDifference("unconverted", name, shown_key(row.key), found=reason)
+                        self.differences.add(difference)
                     continue
                 if report:
-                    seen += 1
-                    at = chance.randrange(seen)
-                    if len(sample) < SAMPLES:
-                        sample.append((row, values))
-                    elif at < SAMPLES:
-                        sample[at] = (row, values)
-                yield name, tuple(values.get(i) for i in ids), values
+                    sampler.add((row, values))
+                yield name, id_of(rows.entity, values), values
 
-    def _items(self, report: bool = False) -> Iterator[Item]:
-        """The objects in the table."""
-        package, workload = self.migration.package, self.migration.found.document.workload
-        ids = {e.name: [a.name for a in e.id] for e in workload.entities}
+    def _stored_items(self, report: bool = False) -> Iterator[Item]:
+        """The objects in the table. With `report`, unreadable items and contents are noted."""
+        package = self.migration.package
+        entities = {entity.name: entity for entity in self.migration.query.document.workload.entities}
         for page in self.client.everything(hidden=True, unreadable="keep", consistent=True):
             for record in page.items:
-                entity, values = package.values(record)
-                key = tuple(values.get(i) for i in ids[entity])
+                name, values = package.values(record)
+                key = id_of(entities[name], values)
                 if report:
-                    self._read_contents(entity, key, record, values)
-                yield entity, key, values
+                    self._read_contents(name, key, record, values)
+                yield name, key, values
             if report:
-                names = self.client.schema.keys(TABLE).names
-                for bad in page.unreadable:
-                    shown = " / ".join(str(text) for name in names for text in bad.item[name].values())
-                    self.found.add(ItemDifference("unreadable", "", shown, found=str(bad.error)))
+                key_names = self.client.schema.keys(TABLE).names
+                for unreadable in page.unreadable:
+                    key_texts = [str(text) for name in key_names for text in unreadable.item[name].values()]
+                    difference = ItemDifference("unreadable", "", " / ".join(key_texts), found=str(unreadable.error))
+                    self.differences.add(difference)
 
-    def nulls(self) -> None:
+    def check_nulls(self) -> None:
         """Compares the form of NULL with the mapping, where it is stored. Objects do not show it: both are None."""
-        if not any(one.nulls for one in self.migration.rows):
+        if not any(rows.nulls for rows in self.migration.rows):
             return
         self.progress.begin("checking NULL", "nulls")
         schema, package = self.client.schema, self.migration.package
-        entities = {schema.entity(package.classes[one.entity.name]).tag: one for one in self.migration.rows}
+        rows_by_tag = {schema.entity(package.classes[rows.entity.name]).tag: rows for rows in self.migration.rows}
         start: dict[str, Any] = {}
         while True:
             page = self.client.call("Scan", {"ConsistentRead": True, **start})
             for item in page["Items"]:
-                rows = entities.get(item.get(schema.type_attribute, {}).get("S", ""))
+                rows = rows_by_tag.get(item.get(schema.type_attribute, {}).get("S", ""))
                 if rows is not None:
-                    self._item_nulls(rows, item)
+                    self._check_item_nulls(rows, item)
             if "LastEvaluatedKey" not in page:
                 return
             start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
-    def _item_nulls(self, rows: EntityRows, item: dict[str, Any]) -> None:
+    def _check_item_nulls(self, rows: EntityRows, item: dict[str, Any]) -> None:
         name, package = rows.entity.name, self.migration.package
         entity = self.client.schema.entity(package.classes[name])
-        wires = {a: entity.codec.attribute(field).wire for a, field in package.fields[name].items()}
-        wrong = [a for a, wire in wires.items() if _stored(item.get(wire)) == ("absent" if a in rows.nulls else "NULL")]
+        wrong_forms = []  # attribute, form as the mapping says, form as stored
+        for attribute, field_name in package.fields[name].items():
+            stored_form = _form_of(item.get(entity.codec.attribute(field_name).wire))
+            null_form, other_form = ("NULL", "absent") if attribute in rows.nulls else ("absent", "NULL")
+            if stored_form == other_form:
+                wrong_forms.append((attribute, null_form, stored_form))
+        if not wrong_forms:
+            return
         try:
-            record = entity.codec.decode(item) if wrong else None
+            record = entity.codec.decode(item)
         except TableError:
             return  # unreadable, which is reported already
-        if record is None:
-            return
-        values = package.values(record)[1]
-        if self.client.schema.facet_key(entity.base, entity.codec.values(record)).items() <= item.items():
-            key = shown_key([values.get(a.name) for a in rows.entity.id])
-            for a in wrong:
-                wanted = "NULL" if a in rows.nulls else "absent"
-                self.found.add(ItemDifference("different", name, key, a, wanted, _stored(item.get(wires[a]))))
+        # A copy is an item of the same type under another key: only the item itself is compared.
+        own_key = self.client.schema.facet_key(entity.base, entity.codec.values(record))
+        if own_key.items() <= item.items():
+            key = shown_key(id_of(rows.entity, package.values(record)[1]))
+            for attribute, null_form, stored_form in wrong_forms:
+                self.differences.add(ItemDifference("different", name, key, attribute, null_form, stored_form))
 
     def _read_contents(self, entity: str, key: tuple[Any, ...], record: Any, values: Values) -> None:
         """Reads the large contents of an object. The end of a content compares its checksum."""
-        for name in (n for n, value in values.items() if isinstance(value, LargeValue)):
+        for name, value in values.items():
+            if not isinstance(value, LargeValue):
+                continue
+            content = stream_large(self.client, record, self.migration.package.fields[entity][name])
             try:
-                deque(stream_large(self.client, record, self.migration.package.fields[entity][name]), maxlen=0)
+                deque(content, maxlen=0)
             except LargeContentError as problem:
-                self.found.add(ItemDifference("unreadable", entity, shown_key(key), name, found=str(problem)))
+                self.differences.add(ItemDifference("unreadable", entity, shown_key(key), name, found=str(problem)))
 
-    def integrity(self) -> None:
+    def audit_table(self) -> None:
         """Compares copies, guards and index keys with the items that they belong to."""
         self.progress.begin("checking copies, guards and index keys", "audit")
         for finding in audit(self.client):
             key = " / ".join(str(text) for value in finding.key.values() for text in value.values())
-            self.found.add(ItemDifference("drifted", finding.entity, key, found=str(finding)))
+            self.differences.add(ItemDifference("drifted", finding.entity, key, found=str(finding)))
 
-    def patterns(self) -> tuple[PatternComparison, ...]:
-        reads = [p for p in self.migration.found.document.workload.reads if isinstance(p, Read)]
-        compared = []
+    def compare_patterns(self) -> tuple[PatternComparison, ...]:
+        reads = [read for read in self.migration.query.document.workload.reads if isinstance(read, Read)]
+        sides = Sides(self.migration, self.snapshot, self.client)
+        comparisons = []
         for number, read in enumerate(reads, 1):
             self.progress.begin("running access patterns", "patterns")
             self.progress.update(f"{read.id}, {number} of {len(reads)}")
             samples = self.samples.get(read.entities[0], []) if read.entities else []
-            one = compare_pattern(self.migration, self.snapshot, self.client, read.id, samples)
-            for difference in one.differences:
-                self.found.add(difference)
-            compared.append(one)
-        self.progress.result(f"{sum(bool(one.runs) for one in compared)} patterns compared")
-        return tuple(compared)
+            comparison = compare_pattern(sides, read.id, samples)
+            for difference in comparison.differences:
+                self.differences.add(difference)
+            comparisons.append(comparison)
+        run_count = sum(comparison.runs > 0 for comparison in comparisons)
+        self.progress.result(f"{run_count} patterns compared")
+        return tuple(comparisons)
 
 
-def _stored(value: dict[str, Any] | None) -> str:
+class _Sampler:
+    """Keeps some of the rows of an entity, each with the same probability: reservoir sampling.
+
+    The first rows fill the sample. The n-th one replaces one of them with the probability `SAMPLES / n`.
+    """
+
+    def __init__(self, entity: str) -> None:
+        self.samples: list[Sample] = []
+        self._row_count = 0
+        self._random = random.Random(entity)  # noqa: S311 - the same samples in each run
+
+    def add(self, sample: Sample) -> None:
+        self._row_count += 1
+        position = self._random.randrange(self._row_count)
+        if len(self.samples) < SAMPLES:
+            self.samples.append(sample)
+        elif position < SAMPLES:
+            self.samples[position] = sample
+
+
+def _in_buckets(items: Iterator[Item], entity: str, buckets: frozenset[int]) -> list[KeyedValues]:
+    """The items of an entity whose ids are in some buckets."""
+    selection = []
+    for name, key, values in items:
+        if name == entity and bucket(canonical_text(key)) in buckets:
+            selection.append((key, values))
+    return selection
+
+
+def _form_of(value: dict[str, Any] | None) -> str:
     """How an attribute is stored: `absent`, `NULL` or with a `value`."""
     if value is None:
         return "absent"

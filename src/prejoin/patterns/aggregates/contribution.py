@@ -54,8 +54,8 @@ class Aggregate(BoundPattern):
     ) -> None:
         self.entity, self.cls, self.attribute, self.of, self._by = entity, cls, attribute, of, by
         self.label = f"{cls.__name__}.{attribute}"
-        self._when = self._lasting(recorded(when, entity.codec))
-        self._tested = tuple(dict.fromkeys(_names(self._when))) if self._when is not None else ()
+        self._when = self._while_not_deleted(recorded(when, entity.codec))
+        self._tested = tuple(dict.fromkeys(_attributes_in(self._when))) if self._when is not None else ()
 
     def link(self, entities: Entities) -> Mapping[type[Any], BoundPattern]:
         context = f"{self.entity.tag}, {self.cls.__name__}.{self.attribute}"
@@ -78,18 +78,18 @@ class Aggregate(BoundPattern):
         return (*self.parent.names.values(), *self._tested)
 
     @property
-    def needed(self) -> tuple[str, ...]:
+    def deciding_names(self) -> tuple[str, ...]:
         return (*self._placing, self.of) if self.of else self._placing
 
     def share(self, values: Mapping[str, Any]) -> Share | None:
         """Return the share of an item with these values; None if it does not count."""
         key = self.parent.key(values)
-        if key is None or not self.included(values):
+        if key is None or not self.fulfils_condition(values):
             return None
         amount = values[self.of] if self.of else 1
         return (key, amount) if amount else None
 
-    def included(self, values: Mapping[str, Any]) -> bool:
+    def fulfils_condition(self, values: Mapping[str, Any]) -> bool:
         """Return whether an item with these values fulfils `when`."""
         codec = self.entity.codec
         return self._when is None or holds(
@@ -108,18 +108,18 @@ class Aggregate(BoundPattern):
                 total = self.combine(total, share[1])
         return total
 
-    def stored(self, value: Any) -> Any:
+    def from_attribute(self, value: Any) -> Any:
         """Return the aggregate for the value of its attribute."""
         return self.zero if value is None else value
 
     def json(self, value: Any) -> Json:
         return {"N": str(value)}
 
-    def is_wrong(self, stored: Any, counted: Any) -> bool:
+    def is_wrong(self, stored_total: Any, counted_total: Any) -> bool:
         """Return whether the stored aggregate is wrong, given the counted one."""
-        return bool(stored != counted)
+        return bool(stored_total != counted_total)
 
-    def _lasting(self, when: Condition | None) -> Condition | None:
+    def _while_not_deleted(self, when: Condition | None) -> Condition | None:
         """Return `when` with the condition that the item is not marked as deleted."""
         if self.entity.expiry and not self.lasts:
             raise SchemaError(
@@ -134,7 +134,7 @@ class Aggregate(BoundPattern):
     def rewrite(self, write: Write) -> Write:
         # A second delete must not change the count. If the item is read first, it is known to exist.
         if write.verb == "delete" and not write.read_first:
-            return replace(write, where=both(write.where, _there(write.entity)))
+            return replace(write, where=both(write.where, _exists_condition(write.entity)))
         return write
 
     def depends(self, write: Write) -> tuple[str, ...]:
@@ -142,9 +142,9 @@ class Aggregate(BoundPattern):
             case "update":
                 if not self._changes_share(write):
                     return ()
-                return self.needed if self._amount(write) is None else self._placing
+                return self.deciding_names if self._amount(write) is None else self._placing
             case "put" | "delete" | "upsert":
-                return self.needed
+                return self.deciding_names
             case _:
                 return ()
 
@@ -153,53 +153,55 @@ class Aggregate(BoundPattern):
         write.need_before(self.depends(write), self.label)
         match write.verb:
             case "insert":
-                return self._moved({}, write.values)
+                return self._share_changes({}, write.values)
             case "put" | "upsert" if write.stored is None:
                 raise UnknownValue(
                     f"this {write.verb} of {write.entity.tag} changes {self.cls.__name__}.{self.attribute} only if it "
                     "creates an item, which is not known. Use insert or update, or pass read=True"
                 )
             case "put":
-                return self._moved(write.before, write.values)
+                return self._share_changes(write.before, write.values)
             case "update" if self._changes_share(write):
                 amount = self._amount(write)
                 if amount is None:
                     after = known_after(write)
-                    write.need(self.needed, after, self.label)
-                    return self._moved(write.before, after)
+                    write.need(self.deciding_names, after, self.label)
+                    return self._share_changes(write.before, after)
                 share = self.share({**write.before, self.of: amount})
                 return () if share is None else (share,)
             case "delete":
-                return self._moved(write.before, {})
+                return self._share_changes(write.before, {})
             case _:
                 return ()
 
-    def _moved(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Share]:
-        old, new = self.share(before) if before else None, self.share(after) if after else None
-        if old is not None and new is not None and old[0] == new[0]:
-            if old[1] != new[1]:
-                yield new[0], new[1] - old[1]
+    def _share_changes(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Share]:
+        old_share = self.share(before) if before else None
+        new_share = self.share(after) if after else None
+        if old_share is not None and new_share is not None and old_share[0] == new_share[0]:
+            if old_share[1] != new_share[1]:
+                yield new_share[0], new_share[1] - old_share[1]
             return
-        if old is not None:
-            yield old[0], -old[1]
-        if new is not None:
-            yield new
+        if old_share is not None:
+            yield old_share[0], -old_share[1]
+        if new_share is not None:
+            yield new_share
 
     def _changes_share(self, write: Write) -> bool:
-        return not write.changes.names.isdisjoint(self.needed)
+        return not write.changes.names.isdisjoint(self.deciding_names)
 
     def _amount(self, write: Write) -> Number | None:
         """Return the amount by which an update changes the share, if it gives an amount: `order.total += 5`."""
         changes = write.changes
         if not self.of or not changes.names.isdisjoint(self._placing):
             return None
+        amount: Number
         if self.of in changes.adds:
-            added: Number = changes.adds[self.of]
-            return added
+            amount = changes.adds[self.of]
+            return amount
         change = changes.sets.get(self.of)
         if not isinstance(change, Sum) or change.path != (self.of,):
             return None
-        amount: Number = change.amount
+        amount = change.amount
         return amount if change.sign == "+" else -amount
 
 
@@ -215,35 +217,39 @@ class ParentAggregate(Aggregate):
 
     def settle(self, context: str) -> Mapping[type[Any], BoundPattern]:
         entity, name = self.parent.entity, self.attribute
-        found, wanted = entity.codec.attribute(name), self.kind(context)
-        if found.type.kind is not wanted:
-            raise SchemaError(f"{context}: {entity.tag}.{name} is a {found.type}, and must be a {wanted}")
+        attribute, expected_kind = entity.codec.attribute(name), self.kind(context)
+        if attribute.type.kind is not expected_kind:
+            raise SchemaError(f"{context}: {entity.tag}.{name} is a {attribute.type}, and must be a {expected_kind}")
         self.check_place(context)
         if any(attribute.wire == RECOUNTING for attribute in entity.codec.attributes.values()):
             raise SchemaError(f"{context}: {entity.tag} has an attribute {RECOUNTING}, which `recount` uses")
         if self.create:
-            needed = [
-                one.name
-                for one in entity.codec.attributes.values()
-                if one.required and not one.optional and one.name not in (*entity.base.attributes, name)
-            ]
-            if needed:
-                raise SchemaError(
-                    f"{context}: create=True creates a {entity.tag} from its key, and it requires {', '.join(needed)}. "
-                    "Give these defaults"
-                )
+            self._check_creatable(context)
         return {self.cls: self.owner()}
+
+    def _check_creatable(self, context: str) -> None:
+        """Refuse `create` for a parent that needs more than its key and the aggregate."""
+        entity = self.parent.entity
+        present = {*entity.base.attributes, self.attribute}
+        attributes = [attribute for attribute in entity.codec.attributes.values() if not attribute.optional]
+        missing = [attribute.name for attribute in attributes if attribute.required and attribute.name not in present]
+        if missing:
+            raise SchemaError(
+                f"{context}: create=True creates a {entity.tag} from its key, and it requires {', '.join(missing)}. "
+                "Give these defaults"
+            )
 
     def kind(self, context: str) -> Kind:
         """Return the kind that the attribute must have."""
         if not self.of:
             return Kind.INTEGER
-        of = self.entity.codec.attribute(self.of).type
-        if of.kind not in (Kind.INTEGER, Kind.DECIMAL):
+        summed_type = self.entity.codec.attribute(self.of).type
+        if summed_type.kind not in (Kind.INTEGER, Kind.DECIMAL):
             raise SchemaError(
-                f"{context}: {self.entity.tag}.{self.of} is a {of}. It must be int or Decimal, which add up exactly"
+                f"{context}: {self.entity.tag}.{self.of} is a {summed_type}. It must be int or Decimal, which add up "
+                "exactly"
             )
-        return of.kind
+        return summed_type.kind
 
     def check_place(self, context: str) -> None:
         """Refuse an attribute that cannot be maintained."""
@@ -251,9 +257,9 @@ class ParentAggregate(Aggregate):
         copies = [facet for facet in entity.facets if facet.copy and not is_natural(facet)]
         for facet in (entity.base, *entity.indexes.values(), *copies):
             if name in facet.placing:
-                what = f"its copy {facet.copy}" if facet.copy else entity.tag
+                owner_text = f"its copy {facet.copy}" if facet.copy else entity.tag
                 raise SchemaError(
-                    f"{context}: {name} is part of a key template of {what} in {facet.slot}, and DynamoDB cannot "
+                    f"{context}: {name} is part of a key template of {owner_text} in {facet.slot}, and DynamoDB cannot "
                     "add to a number in a text. Use an index on the attribute itself: "
                     f'Index("…", pk="…", sk="{entity.codec.attribute(name).wire}")'
                 )
@@ -273,26 +279,31 @@ def known_after(write: Write) -> Mapping[str, Any]:
     after, changes = write.after, write.changes
     if write.read_after is not None or not changes.nested:
         return after
-    inside = {at[0] for at in changes.all if not isinstance(at, str)}
-    return {name: value for name, value in after.items() if name not in inside}
+    changed_inside = {path[0] for path in changes.all if not isinstance(path, str)}
+    return {name: value for name, value in after.items() if name not in changed_inside}
 
 
-def _there(entity: BoundEntity[Any]) -> Condition:
+def _exists_condition(entity: BoundEntity[Any]) -> Condition:
     """Return the condition that an item exists: it has an attribute that all items have."""
-    names = [*entity.base.attributes, *(one.name for one in entity.codec.attributes.values() if not one.optional)]
+    required_names = [attribute.name for attribute in entity.codec.attributes.values() if not attribute.optional]
+    # A key of constants has no attributes.
+    names = [*entity.base.attributes, *required_names]
     return Exists((names[0],))
 
 
-def _names(condition: Condition) -> Iterator[str]:
+def _attributes_in(condition: Condition) -> Iterator[str]:
     """Yield the attributes in a condition."""
     match condition:
         case And(items) | Or(items):
-            for one in items:
-                yield from _names(one)
+            for part in items:
+                yield from _attributes_in(part)
         case Not(item):
-            yield from _names(item)
-        case Relate(left, _, right):
-            yield from [one._path[0] for one in (left, right) if isinstance(one, Path)]
-            yield from [one.path[0] for one in (left, right) if isinstance(one, Size)]
+            yield from _attributes_in(item)
+        case Relate(first, _, second):
+            for side in (first, second):
+                if isinstance(side, Path):
+                    yield side._path[0]
+                elif isinstance(side, Size):
+                    yield side.path[0]
         case _:
             yield condition.path[0]  # type: ignore[attr-defined]

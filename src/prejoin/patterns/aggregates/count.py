@@ -68,7 +68,7 @@ class Counted(Pattern):
     def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
         if not self.shards:
             return ParentAggregate(self.create, entity, self.parent, self.attribute, "", self.when, self.by)
-        return _sharded(entity, self, "")
+        return _bind_sharded(entity, self, "")
 
 
 @dataclass(frozen=True)
@@ -91,16 +91,16 @@ class Summed(Pattern):
         entity.codec.attribute(self.of)
         if not self.shards:
             return ParentAggregate(self.create, entity, self.parent, self.attribute, self.of, self.when, self.by)
-        return _sharded(entity, self, self.of)
+        return _bind_sharded(entity, self, self.of)
 
 
-def _sharded(entity: BoundEntity[Any], declared: Counted | Summed, of: str) -> ShardedAggregate:
-    if declared.create:
-        raise SchemaError(f"{entity.tag}, {declared.attribute}: a count in shards needs no parent. Leave out create")
-    if not 2 <= declared.shards <= MOST_SHARDS:
+def _bind_sharded(entity: BoundEntity[Any], pattern: Counted | Summed, summed_name: str) -> ShardedAggregate:
+    if pattern.create:
+        raise SchemaError(f"{entity.tag}, {pattern.attribute}: a count in shards needs no parent. Leave out create")
+    if not 2 <= pattern.shards <= MOST_SHARDS:
         raise SchemaError(
-            f"{entity.tag}, {declared.attribute}: shards is {declared.shards}, and must be from 2 to {MOST_SHARDS}"
+            f"{entity.tag}, {pattern.attribute}: shards is {pattern.shards}, and must be from 2 to {MOST_SHARDS}"
         )
     return ShardedAggregate(
-        declared.shards, entity, declared.parent, declared.attribute, of, declared.when, declared.by
+        pattern.shards, entity, pattern.parent, pattern.attribute, summed_name, pattern.when, pattern.by
     )

@@ -39,22 +39,22 @@ class Extremes(ItemDecision):
         conditions: list[Condition] = []
         sets: dict[str, Any] = {}
         for name, extreme in self._extremes.items():
-            reached = _is_reached(name, extreme)
-            if item is not None and holds(reached, entity.codec, item):
-                conditions.append(reached)
+            reached_condition = _is_reached(name, extreme)
+            if item is not None and holds(reached_condition, entity.codec, item):
+                conditions.append(reached_condition)
             else:
-                beyond = Compare((name,), _BEYOND[extreme.op], extreme.value)
-                conditions.append(Or((Exists((name,), present=False), beyond)))
+                beyond_condition = Compare((name,), _BEYOND[extreme.op], extreme.value)
+                conditions.append(Or((Exists((name,), present=False), beyond_condition)))
                 sets[name] = extreme.value
         return reduce(both, conditions), sets
 
     def combine(self, entity: BoundEntity[Any], other: ItemDecision) -> Extremes:
         assert isinstance(other, Extremes)
-        found = dict(self._extremes)
+        extremes = dict(self._extremes)
         for name, extreme in other._extremes.items():
-            value = _larger(entity, name, found[name].value, extreme) if name in found else extreme.value
-            found[name] = Extreme(extreme.op, value)
-        return Extremes(found)
+            value = _larger(entity, name, extremes[name].value, extreme) if name in extremes else extreme.value
+            extremes[name] = Extreme(extreme.op, value)
+        return Extremes(extremes)
 
     def apply(self, entity: BoundEntity[Any], values: Mapping[str, Any]) -> Mapping[str, Any]:
         return {name: _larger(entity, name, values.get(name), extreme) for name, extreme in self._extremes.items()}

@@ -24,7 +24,7 @@ from prejoin.types import NUMERIC, Kind
 from .contribution import RECOUNTING, CountCondition, ParentAggregate, Share, known_after
 from .extremes import Extreme, Extremes
 
-ORDERED = NUMERIC | {Kind.DATE, Kind.DATETIME}
+ORDERED_KINDS = NUMERIC | {Kind.DATE, Kind.DATETIME}
 """Kinds of values that have the same order in the table as in Python."""
 
 
@@ -116,12 +116,12 @@ class Extremum(ParentAggregate):
     # --- Declaration -------------------------------------------------------------------------------------------------
 
     def kind(self, context: str) -> Kind:
-        of = self.entity.codec.attribute(self.of).type
-        if of.kind not in ORDERED:
+        source_type = self.entity.codec.attribute(self.of).type
+        if source_type.kind not in ORDERED_KINDS:
             raise SchemaError(
-                f"{context}: {self.entity.tag}.{self.of} is a {of}. It must be a number, date or datetime"
+                f"{context}: {self.entity.tag}.{self.of} is a {source_type}. It must be a number, date or datetime"
             )
-        return of.kind
+        return source_type.kind
 
     def check_place(self, context: str) -> None:
         entity, name = self.parent.entity, self.attribute
@@ -137,42 +137,42 @@ class Extremum(ParentAggregate):
         return _Holder(self.entity, self.parent, self.attribute)
 
     def check(self, schema: Schema) -> None:
-        said = f"{self.cls.__name__}.{self.attribute}"
+        label = f"{self.cls.__name__}.{self.attribute}"
         for entity in schema.entities:
             for pattern in entity.patterns:
-                if not isinstance(pattern, ParentAggregate) or (pattern.cls, pattern.attribute) != (
-                    self.cls,
-                    self.attribute,
-                ):
+                if not isinstance(pattern, ParentAggregate):
                     continue
+                if pattern.cls is not self.cls or pattern.attribute != self.attribute:
+                    continue
+                # Several entities may have the same parent and raise the same value.
                 if not isinstance(pattern, Extremum) or pattern.op != self.op:
-                    raise SchemaError(f"{said} is declared twice. It can hold one highest, lowest, count or sum")
+                    raise SchemaError(f"{label} is declared twice. It can hold one highest, lowest, count or sum")
         for pattern in schema.entity(self.cls).patterns:
             # These patterns act before it is known whether this attribute changes.
-            decides = isinstance(pattern, ParentAggregate) and self.attribute in pattern.needed
+            decides = isinstance(pattern, ParentAggregate) and self.attribute in pattern.deciding_names
             if decides or (isinstance(pattern, ChildPattern) and self.attribute in pattern.parent.names.values()):
                 raise SchemaError(
-                    f"{said} is maintained by each {self.entity.tag}, so it cannot decide how a {self.cls.__name__} "
+                    f"{label} is maintained by each {self.entity.tag}, so it cannot decide how a {self.cls.__name__} "
                     f"counts elsewhere. Declare that for {self.entity.tag}"
                 )
 
     def share(self, values: Mapping[str, Any]) -> Share | None:
         key = self.parent.key(values)
-        if key is None or values[self.of] is None or not self.included(values):
+        if key is None or values[self.of] is None or not self.fulfils_condition(values):
             return None
         return key, values[self.of]
 
     def combine(self, total: Any, amount: Any) -> Any:
-        return amount if self._beyond(amount, total) else total
+        return amount if self._is_beyond(amount, total) else total
 
     def json(self, value: Any) -> Json:
         return self.parent.entity.codec.encode_value(self.attribute, value)
 
-    def is_wrong(self, stored: Any, counted: Any) -> bool:
+    def is_wrong(self, stored_total: Any, counted_total: Any) -> bool:
         # A value that was reached once stays.
-        return counted is not None and self._beyond(counted, stored)
+        return counted_total is not None and self._is_beyond(counted_total, stored_total)
 
-    def _beyond(self, value: Any, other: Any) -> bool:
+    def _is_beyond(self, value: Any, other: Any) -> bool:
         return other is None or bool(value > other if self.op == ">=" else value < other)
 
     # --- Writes -------------------------------------------------------------------------------------
@@ -183,24 +183,24 @@ class Extremum(ParentAggregate):
     def depends(self, write: Write) -> tuple[str, ...]:
         match write.verb:
             case "put" if write.stored is not None:
-                return self.needed
-            case "update" if self._rises(write):
-                return self.needed if write.stored is not None else self._unset(write)
+                return self.deciding_names
+            case "update" if self._may_raise(write):
+                return self.deciding_names if write.stored is not None else self._undecided_names(write)
             case "upsert":
-                return tuple(name for name in self._unset(write) if name not in write.entity.base.attributes)
+                return tuple(name for name in self._undecided_names(write) if name not in write.entity.base.attributes)
             case _:
                 return ()
 
     def shares(self, write: Write) -> Iterator[Share]:
         """Yield the parents, and the values that they reach by a write."""
-        after = self._after(write)
-        new = None if after is None else self.share(after)
-        if new is None:
+        after = self._values_after(write)
+        new_share = None if after is None else self.share(after)
+        if new_share is None:
             return
         before = write.stored.values if write.stored and write.verb in ("put", "update") else None
-        old = None if before is None else self.share(before)
-        if old is None or old[0] != new[0] or self._beyond(new[1], old[1]):
-            yield new
+        old_share = None if before is None else self.share(before)
+        if old_share is None or old_share[0] != new_share[0] or self._is_beyond(new_share[1], old_share[1]):
+            yield new_share
 
     def also(self, schema: Schema, write: Write) -> Iterator[Write]:
         for key, value in self.shares(write):
@@ -210,35 +210,35 @@ class Extremum(ParentAggregate):
             verb: Literal["upsert", "update"] = "upsert" if self.create else "update"
             yield Write(verb, schema.entity(self.cls), key, changes=changes, decision=decision)
 
-    def _after(self, write: Write) -> Mapping[str, Any] | None:
+    def _values_after(self, write: Write) -> Mapping[str, Any] | None:
         """Return the attributes that decide after a write; None if it cannot be a new record."""
         match write.verb:
             case "insert" | "put":
                 return write.values
             case "upsert":
                 return known_after(write)
-            case "update" if self._rises(write):
+            case "update" if self._may_raise(write):
                 after, amount = known_after(write), self._amount(write)
                 if amount is not None and write.read_after is None:
                     after = {**after, self.of: (write.before[self.of] or 0) + amount}
-                write.need(self.needed, after, self.label)
+                write.need(self.deciding_names, after, self.label)
                 return after
             case _:
                 return None
 
-    def _rises(self, write: Write) -> bool:
+    def _may_raise(self, write: Write) -> bool:
         """Return whether an update may be a new record."""
         if not self._changes_share(write):
             return False
         if write.changes.sets.get(self.entity.deletion_mark) is not None:
             return False
         amount = self._amount(write)
-        return amount is None or self._beyond(amount, 0)
+        return amount is None or self._is_beyond(amount, 0)
 
-    def _unset(self, write: Write) -> tuple[str, ...]:
+    def _undecided_names(self, write: Write) -> tuple[str, ...]:
         """Return the attributes that decide, and that an update does not set to a value."""
-        said = write.changes.replaced - write.changes.unknown
-        return tuple(name for name in self.needed if name not in said)
+        set_names = write.changes.replaced - write.changes.unknown
+        return tuple(name for name in self.deciding_names if name not in set_names)
 
 
 class _Holder(BoundPattern):
@@ -251,17 +251,19 @@ class _Holder(BoundPattern):
         check_parent_stays(self.parent.entity, self.child)
 
     def rewrite(self, write: Write) -> Write:
-        its = f"{self.parent.entity.tag}.{self.attribute} is maintained by each {self.child.tag}"
+        prefix = f"{self.parent.entity.tag}.{self.attribute} is maintained by each {self.child.tag}"
         match write.verb:
             case "insert" if write.values[self.attribute] is not None:
                 raise TableError(
-                    f"{its}, so it must be None for a new {write.entity.tag}. To import data, use a schema without "
+                    f"{prefix}, so it must be None for a new {write.entity.tag}. To import data, use a schema without "
                     "this pattern"
                 )
             case "put":
-                return replace(write, where=both(write.where, _is(self.attribute, write.values[self.attribute])))
+                # The object of a put was read before: its value is written back, so it must still be the stored one.
+                is_unchanged = _has_value(self.attribute, write.values[self.attribute])
+                return replace(write, where=both(write.where, is_unchanged))
             case "update" | "upsert" if self.attribute in write.changes.names:
-                raise TableError(f"{its} and cannot be changed. `recount` corrects it")
+                raise TableError(f"{prefix} and cannot be changed. `recount` corrects it")
             case _:
                 return write
 
@@ -270,14 +272,14 @@ class _Holder(BoundPattern):
             return None
         attribute = self.parent.entity.codec.attribute(self.attribute)
         json = item.get(attribute.wire)
-        found = None if json is None else attribute.value.decode(json)
-        if found == write.values[self.attribute]:
+        stored_value = None if json is None else attribute.value.decode(json)
+        if stored_value == write.values[self.attribute]:
             return None
         return VersionConflict(
-            f"{item_name(write)} has {self.attribute} {found}, not {write.values[self.attribute]}: a {self.child.tag} "
-            "was written since. Read it again, or use update"
+            f"{item_name(write)} has {self.attribute} {stored_value}, not {write.values[self.attribute]}: a "
+            f"{self.child.tag} was written since. Read it again, or use update"
         )
 
 
-def _is(name: str, value: Any) -> Condition:
+def _has_value(name: str, value: Any) -> Condition:
     return Exists((name,), present=False) if value is None else Compare((name,), "=", value)

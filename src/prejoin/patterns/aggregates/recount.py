@@ -23,7 +23,7 @@ from prejoin.table.write.from_call import check_known
 from prejoin.table.write.model import Write
 
 from .contribution import RECOUNTING, Aggregate, ParentAggregate
-from .sharded import VALUE, ShardedAggregate, value
+from .sharded import VALUE, ShardedAggregate, shard_amount
 
 if TYPE_CHECKING:
     from prejoin.table.client.async_client import AsyncClient
@@ -66,8 +66,8 @@ def recount(db: Client | AsyncClient, cls: type[Any], /, **key: Any) -> Any:
 
     Cost: a Query of the children, and two writes of the item, or of each shard.
     """
-    _, known = check_known(db.schema, cls, key)
-    return db._run(recounted(db.schema, db.table, cls, known))
+    _, key_values = check_known(db.schema, cls, key)
+    return db._run(recount_steps(db.schema, db.table, cls, key_values))
 
 
 @overload
@@ -82,86 +82,89 @@ def recount_all(db: Client | AsyncClient, cls: type[Any], /) -> Any:
     return db._run(_recount_all(db.schema, db.table, cls))
 
 
-def tallies(schema: Schema, cls: type[Any]) -> list[Aggregate]:
+def aggregates_of(schema: Schema, cls: type[Any]) -> list[Aggregate]:
     """Return the aggregates of a class."""
-    found = [
-        one for entity in schema.entities for one in entity.patterns if isinstance(one, Aggregate) and one.cls is cls
-    ]
-    if not found:
+    patterns = (pattern for entity in schema.entities for pattern in entity.patterns)
+    aggregates = [pattern for pattern in patterns if isinstance(pattern, Aggregate) and pattern.cls is cls]
+    if not aggregates:
         raise SchemaError(
             f"{cls.__name__} has no aggregates. Declare Counted, Summed, Highest or Lowest for its children"
         )
-    return found
+    return aggregates
 
 
 def _recount_all(schema: Schema, table: str, cls: type[Any]) -> Steps[list[Recounted]]:
-    found = tallies(schema, cls)
+    aggregates = aggregates_of(schema, cls)
     base = schema.entity(cls).base.attributes
-    scan = Scan(schema, table, list(dict.fromkeys([cls, *(one.entity.codec.cls for one in found)])), 1, False)
+    # The children too: they may name a parent that does not exist yet, and is created by its count.
+    classes = list(dict.fromkeys([cls, *(aggregate.entity.codec.cls for aggregate in aggregates)]))
+    scan = Scan(schema, table, classes, 1, False)
     keys: dict[tuple[Any, ...], None] = {}
     while not scan.done:
-        for one in (yield from scan.next()):
-            for key in _parents_of(one, cls, found, base):
+        for record in (yield from scan.next()):
+            for key in _parents_of(record, cls, aggregates, base):
                 keys[tuple(key[name] for name in base)] = None
-    wrong = []
+    corrections = []
     for values in keys:
-        wrong += yield from recounted(schema, table, cls, dict(zip(base, values, strict=True)))
-    return wrong
+        corrections += yield from recount_steps(schema, table, cls, dict(zip(base, values, strict=True)))
+    return corrections
 
 
 def _parents_of(
-    one: Any, cls: type[Any], tallies: Iterable[Aggregate], base: Iterable[str]
+    record: Any, cls: type[Any], aggregates: Iterable[Aggregate], base: Iterable[str]
 ) -> Iterator[Mapping[str, Any]]:
-    if isinstance(one, cls):
-        yield {name: getattr(one, name) for name in base}
-    for tally in tallies:
-        if isinstance(one, tally.entity.codec.cls):
-            key = tally.parent.key(tally.entity.codec.values(one))
+    if isinstance(record, cls):
+        yield {name: getattr(record, name) for name in base}
+    for aggregate in aggregates:
+        if isinstance(record, aggregate.entity.codec.cls):
+            key = aggregate.parent.key(aggregate.entity.codec.values(record))
             if key is not None:
                 yield key
 
 
-def recounted(
+def recount_steps(
     schema: Schema, table: str, cls: type[Any], key: Mapping[str, Any], keep_extremes: bool = False
 ) -> Steps[list[Recounted]]:
     """Count again, and write the result. With `keep_extremes`, an earlier highest or lowest value stays."""
-    found = tallies(schema, cls)
-    wrong: list[Recounted] = []
-    kept = [one for one in found if isinstance(one, ParentAggregate)]
-    if kept:
-        wrong += yield from _recount(schema, table, key, _InTheItem(schema, table, key, kept), keep_extremes)
-    for one in found:
-        if isinstance(one, ShardedAggregate):
-            wrong += yield from _recount(schema, table, key, _InShards(schema, table, key, one))
-    return wrong
+    aggregates = aggregates_of(schema, cls)
+    corrections: list[Recounted] = []
+    held_by_parent = [aggregate for aggregate in aggregates if isinstance(aggregate, ParentAggregate)]
+    if held_by_parent:
+        corrections += yield from _recount(
+            schema, table, key, _InTheItem(schema, table, key, held_by_parent), keep_extremes
+        )
+    for aggregate in aggregates:
+        if isinstance(aggregate, ShardedAggregate):
+            corrections += yield from _recount(schema, table, key, _InShards(schema, table, key, aggregate))
+    return corrections
 
 
 def _recount(
     schema: Schema, table: str, key: Mapping[str, Any], place: _InTheItem | _InShards, keep_extremes: bool = False
 ) -> Steps[list[Recounted]]:
+    cls = place.aggregates[0].cls
     for attempt in range(ATTEMPTS):
         if attempt:
             yield pause(attempt)
         token = urandom(16).hex()
-        stored = yield from place.mark(token)
-        if stored is None:
+        stored_totals = yield from place.mark(token)
+        if stored_totals is None:
             return []
-        counted = yield from count_children(schema, table, place.tallies, key)
+        counted_totals = yield from count_children(schema, table, place.aggregates, key)
         if keep_extremes:
-            counted |= {
-                name: stored[name]
-                for one in place.tallies
-                if not one.is_wrong(stored[name := one.attribute], counted[name])
-            }
-        if (yield from place.set(token, counted)):
+            for aggregate in place.aggregates:
+                name = aggregate.attribute
+                if not aggregate.is_wrong(stored_totals[name], counted_totals[name]):
+                    counted_totals[name] = stored_totals[name]
+        if (yield from place.set(token, counted_totals)):
             return [
-                Recounted(place.tallies[0].cls, key, name, stored[name], now)
-                for name, now in counted.items()
-                if stored[name] != now
+                Recounted(cls, key, name, stored_totals[name], total)
+                for name, total in counted_totals.items()
+                if stored_totals[name] != total
             ]
     raise Conflict(
-        f"{place.tallies[0].cls.__name__} {', '.join(map(str, key.values()))} was counted {ATTEMPTS} times, and each "
-        "time others changed its children meanwhile: try when less is written"
+        f"{cls.__name__} {', '.join(map(str, key.values()))} was counted {ATTEMPTS} times, and each time others "
+        "changed its children meanwhile: try when less is written"
     )
 
 
@@ -169,10 +172,10 @@ def count_children(
     schema: Schema, table: str, aggregates: Iterable[Aggregate], key: Mapping[str, Any]
 ) -> Steps[dict[str, Any]]:
     """Return the aggregates of the children."""
-    sums: dict[str, Any] = {one.attribute: one.zero for one in aggregates}
-    for one in aggregates:
-        codec = one.entity.codec
-        equal = {own: key[name] for name, own in one.parent.names.items()}
+    sums: dict[str, Any] = {aggregate.attribute: aggregate.zero for aggregate in aggregates}
+    for aggregate in aggregates:
+        codec = aggregate.entity.codec
+        equal = {child_name: key[name] for name, child_name in aggregate.parent.names.items()}
         after, consistent = None, True
         while True:
             arguments = QueryArguments(None, equal, limit=1000, after=after, consistent=consistent)
@@ -184,7 +187,7 @@ def count_children(
                 consistent = False
                 yield Pause(CATCH_UP)
                 continue
-            sums[one.attribute] = one.with_records(sums[one.attribute], page)
+            sums[aggregate.attribute] = aggregate.with_records(sums[aggregate.attribute], page)
             after = page.cursor
             if after is None:
                 break
@@ -194,9 +197,9 @@ def count_children(
 class _InTheItem:
     """Aggregates in attributes of the item."""
 
-    def __init__(self, schema: Schema, table: str, key: Mapping[str, Any], tallies: list[ParentAggregate]) -> None:
-        self._schema, self._table, self._key, self.tallies = schema, table, key, tallies
-        self._entity = schema.entity(tallies[0].cls)
+    def __init__(self, schema: Schema, table: str, key: Mapping[str, Any], aggregates: list[ParentAggregate]) -> None:
+        self._schema, self._table, self._key, self.aggregates = schema, table, key, aggregates
+        self._entity = schema.entity(aggregates[0].cls)
 
     def mark(self, token: str) -> Steps[dict[str, Any] | None]:
         """Set the mark, and return the stored aggregates; None if there is no item, and none is needed."""
@@ -205,21 +208,26 @@ class _InTheItem:
         try:
             item = yield from write_one(self._schema, self._table, write)
         except NotFound:
-            made = [one for one in self.tallies if one.create]
-            counted = yield from count_children(self._schema, self._table, made, self._key)
-            if all(counted[one.attribute] == one.zero for one in made):
+            created_aggregates = [aggregate for aggregate in self.aggregates if aggregate.create]
+            counted_totals = yield from count_children(self._schema, self._table, created_aggregates, self._key)
+            if all(counted_totals[aggregate.attribute] == aggregate.zero for aggregate in created_aggregates):
                 return None
-            nothing = Changes(adds={one.attribute: 0 for one in made if one.zero is not None})
-            yield from write_one(self._schema, self._table, Write("upsert", self._entity, self._key, changes=nothing))
+            # Adding 0 creates the item with its counts. Highest and Lowest have no zero, and begin without a value.
+            numbers = [aggregate.attribute for aggregate in created_aggregates if aggregate.zero is not None]
+            zeros = Changes(adds=dict.fromkeys(numbers, 0))
+            yield from write_one(self._schema, self._table, Write("upsert", self._entity, self._key, changes=zeros))
             item = yield from write_one(self._schema, self._table, write)
-        return {one.attribute: one.stored(getattr(item, one.attribute)) for one in self.tallies}
+        return {
+            aggregate.attribute: aggregate.from_attribute(getattr(item, aggregate.attribute))
+            for aggregate in self.aggregates
+        }
 
-    def set(self, token: str, counted: Mapping[str, Any]) -> Steps[bool]:
+    def set(self, token: str, counted_totals: Mapping[str, Any]) -> Steps[bool]:
         """Write the result; return False if the mark is gone."""
-        sets = {name: value for name, value in counted.items() if value is not None}
-        changes = Changes(sets, removes=frozenset({RECOUNTING, *(counted.keys() - sets)}))
-        where = Compare((RECOUNTING,), "=", Stored({"S": token}))
-        write = Write("update", self._entity, self._key, changes=changes, where=where, read_first=True)
+        sets = {name: value for name, value in counted_totals.items() if value is not None}
+        changes = Changes(sets, removes=frozenset({RECOUNTING, *(counted_totals.keys() - sets)}))
+        mark_condition = Compare((RECOUNTING,), "=", Stored({"S": token}))
+        write = Write("update", self._entity, self._key, changes=changes, where=mark_condition, read_first=True)
         try:
             yield from write_one(self._schema, self._table, write)
         except ConditionFailed:
@@ -230,41 +238,44 @@ class _InTheItem:
 class _InShards:
     """A sharded aggregate."""
 
-    def __init__(self, schema: Schema, table: str, key: Mapping[str, Any], one: ShardedAggregate) -> None:
-        self._schema, self._table, self._key, self.tallies = schema, table, key, [one]
-        self._one = one
+    def __init__(self, schema: Schema, table: str, key: Mapping[str, Any], aggregate: ShardedAggregate) -> None:
+        self._schema, self._table, self._key, self.aggregates = schema, table, key, [aggregate]
+        self._aggregate = aggregate
         self._keys: list[dict[str, Any]] = []
 
     def mark(self, token: str) -> Steps[dict[str, Any] | None]:
-        schema, one = self._schema, self._one
-        shards = yield from one.read(schema, self._table, self._key, True)
-        keys = [one.key(schema, self._key, shard) for shard in range(one.shards)]
-        there = [{name: item[name] for name in keys[0]} for item in shards]
-        self._keys = [*keys, *(key for key in there if key not in keys)]
+        schema, aggregate = self._schema, self._aggregate
+        shards = yield from aggregate.read(schema, self._table, self._key, True)
+        keys = [aggregate.key(schema, self._key, shard) for shard in range(aggregate.shards)]
+        stored_keys = [{name: item[name] for name in keys[0]} for item in shards]
+        # An earlier, larger number of shards left some that must become 0.
+        self._keys = [*keys, *(key for key in stored_keys if key not in keys)]
         actions = []
-        for key in self._keys:
-            to = Placeholders()
+        for shard_key in self._keys:
+            placeholders = Placeholders()
             text = (
-                f"SET {to.name(schema.type_attribute)} = {to.text(one.facets[0].entity)}, "
-                f"{to.name(str(RECOUNTING))} = {to.text(token)}"
+                f"SET {placeholders.name(schema.type_attribute)} = {placeholders.text(aggregate.facets[0].entity)}, "
+                f"{placeholders.name(str(RECOUNTING))} = {placeholders.text(token)}"
             )
-            actions.append({"Key": key, "UpdateExpression": text, **to.parameters()})
+            actions.append({"Key": shard_key, "UpdateExpression": text, **placeholders.parameters()})
         yield from self._write(actions)
-        shards = yield from one.read(schema, self._table, self._key, True)
-        return {one.attribute: sum(map(value, shards))}
+        shards = yield from aggregate.read(schema, self._table, self._key, True)
+        return {aggregate.attribute: sum(map(shard_amount, shards))}
 
-    def set(self, token: str, counted: Mapping[str, Any]) -> Steps[bool]:
+    def set(self, token: str, counted_totals: Mapping[str, Any]) -> Steps[bool]:
+        total = counted_totals[self._aggregate.attribute]
         actions = []
-        for at, key in enumerate(self._keys):
-            to = Placeholders()
-            mark = to.name(str(RECOUNTING))
-            amount = to.value({"N": str(counted[self._one.attribute] if at == 0 else 0)})
+        for shard, shard_key in enumerate(self._keys):
+            placeholders = Placeholders()
+            mark = placeholders.name(str(RECOUNTING))
+            # The first shard gets the whole sum: only their sum is ever read.
+            amount = placeholders.value({"N": str(total if shard == 0 else 0)})
             actions.append(
                 {
-                    "Key": key,
-                    "UpdateExpression": f"SET {to.name(VALUE)} = {amount} REMOVE {mark}",
-                    "ConditionExpression": f"{mark} = {to.text(token)}",
-                    **to.parameters(),
+                    "Key": shard_key,
+                    "UpdateExpression": f"SET {placeholders.name(VALUE)} = {amount} REMOVE {mark}",
+                    "ConditionExpression": f"{mark} = {placeholders.text(token)}",
+                    **placeholders.parameters(),
                 }
             )
         try:
@@ -278,4 +289,6 @@ class _InShards:
     def _write(self, actions: list[dict[str, Any]]) -> Steps[None]:
         items = [{"Update": {"TableName": self._table, **action}} for action in actions]
         body = {"TransactItems": items, "ClientRequestToken": urandom(16).hex()}
-        yield Request("TransactWriteItems", body, f"{self._one.cls.__name__}.{self._one.attribute}, all shards")
+        yield Request(
+            "TransactWriteItems", body, f"{self._aggregate.cls.__name__}.{self._aggregate.attribute}, all shards"
+        )

@@ -55,13 +55,13 @@ class ShardedAggregate(Aggregate):
             raise SchemaError(f"{context}: {self.entity.tag}.{self.of} must be int or Decimal, which add up exactly")
         separator = Separator(binder.separator)
         label = binder.separator.join([LABEL, *(separator.quote(text) for text in (parent.tag, self.attribute))])
-        rest = [name for name in parent.base.sk.attributes if name not in parent.base.pk.attributes]
-        fields = binder.separator.join([*(f"{{{name}}}" for name in rest), f"{{{_SHARD}:03d}}"])
-        types = {**{name: parent.codec.types[name] for name in rest}, _SHARD: Type(Kind.INTEGER)}
-        of = Template.of(fields, types, binder.separator)
+        sort_names = [name for name in parent.base.sk.attributes if name not in parent.base.pk.attributes]
+        fields = binder.separator.join([*(f"{{{name}}}" for name in sort_names), f"{{{_SHARD}:03d}}"])
+        types = {**{name: parent.codec.types[name] for name in sort_names}, _SHARD: Type(Kind.INTEGER)}
+        fields_template = Template.of(fields, types, binder.separator)
         # Made from parts, because a tag may contain escapes, which the text of a template must not.
         head = KeyText(label + binder.separator)
-        sk = Template(f"{label}{binder.separator}{fields}", (head, *of.parts), of.separator)
+        sk = Template(f"{label}{binder.separator}{fields}", (head, *fields_template.parts), fields_template.separator)
         # A name that no query can use: reads never return a shard.
         self.facets = (Facet(f"{parent.tag} counter {self.attribute}", TABLE, parent.base.pk, sk),)
         return {parent.codec.cls: _ShardOwner(self)}
@@ -81,16 +81,17 @@ class ShardedAggregate(Aggregate):
         """Read the stored shards, also those of an earlier, larger number of shards."""
         key = self.key(schema, parent, 0)
         (pk,), (sk,) = (schema.keys(TABLE).pk, schema.keys(TABLE).sk)
-        to = Placeholders()
+        placeholders = Placeholders()
         # The key up to the number of the shard.
         beginning = key[sk]["S"][:-3]
-        text = f"{to.name(pk)} = {to.value(key[pk])} AND begins_with({to.name(sk)}, {to.text(beginning)})"
-        body = {"TableName": table, "KeyConditionExpression": text, **to.parameters()}
+        in_partition = f"{placeholders.name(pk)} = {placeholders.value(key[pk])}"
+        text = f"{in_partition} AND begins_with({placeholders.name(sk)}, {placeholders.text(beginning)})"
+        body = {"TableName": table, "KeyConditionExpression": text, **placeholders.parameters()}
         if consistent:
             body["ConsistentRead"] = True
         answer = yield Request("Query", body, f"{key_text({pk: key[pk]})} / {beginning}*")
-        found: list[Json] = answer["Items"]
-        return found
+        shards: list[Json] = answer["Items"]
+        return shards
 
 
 class _ShardOwner(BoundPattern):
@@ -113,7 +114,7 @@ class _ShardOwner(BoundPattern):
                 yield delete_other(schema, write, self.count.facets[0], {**write.values, _SHARD: shard})
 
 
-def value(shard: Json) -> Number:
+def shard_amount(shard: Json) -> Number:
     """Return the count of a shard."""
     from decimal import Decimal
 
@@ -132,28 +133,28 @@ def total(db: Client | AsyncClient, cls: type[Any], attribute: str, *, consisten
 
     It is one Query of the shards: half a read unit for 4 KB, about 40 shards, or a whole unit if `consistent`.
     """
-    _, known = check_known(db.schema, cls, key)
-    return db._run(_total(db.schema, db.table, sharded(db.schema, cls, attribute), known, consistent))
+    _, key_values = check_known(db.schema, cls, key)
+    return db._run(_total(db.schema, db.table, sharded_count(db.schema, cls, attribute), key_values, consistent))
 
 
 def _total(
     schema: Schema, table: str, count: ShardedAggregate, key: Mapping[str, Any], consistent: bool
 ) -> Steps[Number]:
-    return sum(map(value, (yield from count.read(schema, table, key, consistent))))
+    return sum(map(shard_amount, (yield from count.read(schema, table, key, consistent))))
 
 
-def sharded(schema: Schema, cls: type[Any], attribute: str) -> ShardedAggregate:
+def sharded_count(schema: Schema, cls: type[Any], attribute: str) -> ShardedAggregate:
     """Return the sharded aggregate of this name."""
-    found = [
+    sharded_counts = [
         pattern
         for entity in schema.entities
         for pattern in entity.patterns
         if isinstance(pattern, ShardedAggregate) and pattern.cls is cls
     ]
-    for pattern in found:
+    for pattern in sharded_counts:
         if pattern.attribute == attribute:
             return pattern
-    known = ", ".join(one.attribute for one in found) or "none"
+    names = ", ".join(count.attribute for count in sharded_counts) or "none"
     raise SchemaError(
-        f"{cls.__name__} has no sharded count {attribute} (it has {known}). Other counts are attributes of the item"
+        f"{cls.__name__} has no sharded count {attribute} (it has {names}). Other counts are attributes of the item"
     )

@@ -76,16 +76,18 @@ class ShardedCounter(Pattern):
         is made to a shard of both."""
 
     def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
-        said = f"{entity.tag}, counter {', '.join(self.attributes)}"
+        context = f"{entity.tag}, counter {', '.join(self.attributes)}"
         if not self.attributes or not 2 <= self.shards <= MOST_SHARDS:
-            raise SchemaError(f"{said}: needs the name of a number, and from 2 to {MOST_SHARDS} shards")
+            raise SchemaError(f"{context}: needs the name of a number, and from 2 to {MOST_SHARDS} shards")
         for name in self.attributes:
             if entity.codec.attribute(name).type.kind not in _NUMBERS:
-                raise SchemaError(f"{said}: {name} must be int or Decimal, which add up exactly")
-        facet = _shard_facet(entity, "", said)
-        twin = _shard_facet(entity, self.twin, said) if self.twin else None
+                raise SchemaError(f"{context}: {name} must be int or Decimal, which add up exactly")
+        facet = _shard_facet(entity, "", context)
+        twin = _shard_facet(entity, self.twin, context) if self.twin else None
         if twin is not None and not {*twin.attributes} - {SHARD} <= set(entity.base.attributes):
-            raise SchemaError(f"{said}: the key of the copy {self.twin} has other attributes than the key of the item")
+            raise SchemaError(
+                f"{context}: the key of the copy {self.twin} has other attributes than the key of the item"
+            )
         names = {name: entity.codec.attribute(name).wire for name in self.attributes}
         return BoundCounter(names, self.shards, facet, twin)
 
@@ -99,16 +101,16 @@ def counted_mark(wire: str) -> str:
     return f"~{wire}"
 
 
-def _shard_facet(entity: BoundEntity[Any], copy: str, said: str) -> Facet:
+def _shard_facet(entity: BoundEntity[Any], copy: str, context: str) -> Facet:
     """Return the key of the shards of an entity's own item, or of a copy."""
     tag, base = owner_form(entity, copy)
     pk, sk = base.pk, base.sk
     if sk is None or isinstance(pk, Natural) or isinstance(sk, Natural) or pk.raw:
-        raise SchemaError(f"{said}: needs a partition and a sort key that are templates of prejoin")
+        raise SchemaError(f"{context}: needs a partition and a sort key that are templates of prejoin")
     try:
         key = counter_key(tag, pk, sk, entity.codec.types, entity.binder.separator)
     except TemplateError as error:
-        raise SchemaError(f"{said}: {error}") from None
+        raise SchemaError(f"{context}: {error}") from None
     # A name that no query can use: reads never return a shard.
     return Facet(f"{tag} counter", TABLE, *key)
 
@@ -132,8 +134,10 @@ class BoundCounter(BoundPattern):
         return (self.facet,) if self.twin is None else (self.facet, self.twin)
 
     def check(self, schema: Schema) -> None:
-        entity = next(one for one in schema.entities if any(pattern is self for pattern in one.patterns))
-        if any(one.end == "expires" for one in entity.lifecycles):
+        entity = next(
+            candidate for candidate in schema.entities if any(pattern is self for pattern in candidate.patterns)
+        )
+        if any(lifecycle.end == "expires" for lifecycle in entity.lifecycles):
             raise SchemaError(f"{entity.tag} expires, and the shards of its counter would stay")
         for facet in entity.facets:
             if facet.entity == entity.tag and not self.attributes.keys().isdisjoint(facet.placing):
@@ -149,10 +153,10 @@ class BoundCounter(BoundPattern):
         match write.verb:
             case "put":
                 # The object may have the sum instead of its own number: written, it would count twice.
-                same = [Compare((name,), "=", write.values[name]) for name in self.attributes]
-                new = Exists((next(iter(write.entity.base.attributes)),), present=False)
-                for one in same:
-                    write = replace(write, where=both(write.where, Or((new, one))))
+                unchanged_numbers = [Compare((name,), "=", write.values[name]) for name in self.attributes]
+                new_item = Exists((next(iter(write.entity.base.attributes)),), present=False)
+                for same_number in unchanged_numbers:
+                    write = replace(write, where=both(write.where, Or((new_item, same_number))))
                 return write
             case "update" | "upsert" if not write.changes.names.isdisjoint(self.attributes):
                 return self._spread(write)
@@ -175,8 +179,8 @@ class BoundCounter(BoundPattern):
                     pattern.refuse_spread(amounts[name])
         if write.verb == "upsert":
             raise TableError(f"an upsert of {tag} would not create it, because {', '.join(amounts)} is sharded")
-        rest = changes.only(changes.names - amounts.keys())
-        write = replace(write, changes=rest, spread=amounts)
+        other_changes = changes.only(changes.names - amounts.keys())
+        write = replace(write, changes=other_changes, spread=amounts)
         if write.spares_item and (write.where is not None or write.asserted or write.returning):
             raise TableError(
                 f"this update of {tag} writes shards of {', '.join(amounts)} and not the item, so it has no condition "
@@ -229,29 +233,34 @@ def with_counts(db: Client | AsyncClient, cls: type[Any], found: Any, *, consist
 
 def schema_counter(schema: Schema, cls: type[Any]) -> BoundCounter:
     """Return the sharded counter of a class."""
-    found = next((one for one in schema.entity(cls).patterns if isinstance(one, BoundCounter)), None)
-    if found is None:
+    counter = next((pattern for pattern in schema.entity(cls).patterns if isinstance(pattern, BoundCounter)), None)
+    if counter is None:
         raise SchemaError(f"{cls.__name__} has no ShardedCounter")
-    return found
+    return counter
 
 
 def _with_counts(
-    schema: Schema, table: str, counter: BoundCounter, cls: type[Any], found: Any, consistent: bool
+    schema: Schema, table: str, counter: BoundCounter, cls: type[Any], result: Any, consistent: bool
 ) -> Steps[Any]:
-    if isinstance(found, Collection | Page):
-        several = found.items
+    if isinstance(result, Collection | Page):
+        records = result.items
     else:
-        several = tuple(found) if isinstance(found, list) else (found,)
-    counted = [one for one in several if one is not None and (type(one) is cls or not isinstance(found, Collection))]
-    sums = yield from _sums(schema, table, counter, schema.entity(cls), counted, consistent)
-    objects = iter(_summed(schema.entity(cls), counter, one, each) for one, each in zip(counted, sums, strict=True))
-    there = set(map(id, counted))
-    new = tuple(next(objects) if id(one) in there else one for one in several)
-    if isinstance(found, Collection):
-        return replace(found, items=new)
-    if isinstance(found, Page):
-        return Page(new, found.cursor, found.unmatched, found.unreadable)
-    return list(new) if isinstance(found, list) else new[0]
+        records = tuple(result) if isinstance(result, list) else (result,)
+    # A collection has objects of other entities, too. Everything else may have views of this one, which count as well.
+    positions = []
+    for position, record in enumerate(records):
+        if record is not None and (type(record) is cls or not isinstance(result, Collection)):
+            positions.append(position)
+    entity = schema.entity(cls)
+    sums = yield from _sums(schema, table, counter, entity, [records[position] for position in positions], consistent)
+    counted_records = list(records)
+    for position, record_sums in zip(positions, sums, strict=True):
+        counted_records[position] = _with_sums(entity, counter, records[position], record_sums)
+    if isinstance(result, Collection):
+        return replace(result, items=tuple(counted_records))
+    if isinstance(result, Page):
+        return Page(tuple(counted_records), result.cursor, result.unmatched, result.unreadable)
+    return counted_records if isinstance(result, list) else counted_records[0]
 
 
 def _sums(
@@ -266,41 +275,43 @@ def _sums(
     names = schema.keys(TABLE).names
     owners: dict[str, int] = {}
     keys: list[Json] = []
-    for at, one in enumerate(objects):
-        values = schema.with_tenant({name: getattr(one, name) for name in entity.base.attributes}, entity)
+    for position, record in enumerate(objects):
+        values = schema.with_tenant({name: getattr(record, name) for name in entity.base.attributes}, entity)
         for shard in range(counter.shards):
             keys.append(counter.key(schema, values, shard))
-            owners[keys[-1][names[0]]["S"]] = at
+            owners[keys[-1][names[0]]["S"]] = position
     sums: list[dict[str, Any]] = [{} for _ in objects]
-    for item in (yield from _items(table, keys, consistent)):
-        own = sums[owners[item[names[0]]["S"]]]
+    for item in (yield from _read_shards(table, keys, consistent)):
+        record_sums = sums[owners[item[names[0]]["S"]]]
         for name, wire in counter.attributes.items():
             if wire in item:
-                own[name] = own.get(name, 0) + entity.codec.attribute(name).value.decode(item[wire])
+                record_sums[name] = record_sums.get(name, 0) + entity.codec.attribute(name).value.decode(item[wire])
     return sums
 
 
-def _items(table: str, keys: list[Json], consistent: bool) -> Steps[list[Json]]:
-    found: list[Json] = []
+def _read_shards(table: str, keys: list[Json], consistent: bool) -> Steps[list[Json]]:
+    items: list[Json] = []
     attempt = 0
     while keys:
-        now, keys = keys[:MOST_KEYS], keys[MOST_KEYS:]
-        asked: dict[str, Any] = {"Keys": now, **({"ConsistentRead": True} if consistent else {})}
-        answer = yield Request("BatchGetItem", {"RequestItems": {table: asked}}, ItemKeys([*map(key_text, now)]))
-        found += answer["Responses"].get(table, [])
-        left = answer.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
-        attempt = attempt + 1 if len(left) == len(now) else 0
+        batch, keys = keys[:MOST_KEYS], keys[MOST_KEYS:]
+        batch_request: dict[str, Any] = {"Keys": batch, **({"ConsistentRead": True} if consistent else {})}
+        answer = yield Request(
+            "BatchGetItem", {"RequestItems": {table: batch_request}}, ItemKeys([*map(key_text, batch)])
+        )
+        items += answer["Responses"].get(table, [])
+        unread_keys = answer.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
+        attempt = attempt + 1 if len(unread_keys) == len(batch) else 0
         if attempt == ATTEMPTS:
-            raise Unanswered(f"{len(left)} shards were not read: DynamoDB had no capacity", left)
-        if left:
+            raise Unanswered(f"{len(unread_keys)} shards were not read: DynamoDB had no capacity", unread_keys)
+        if unread_keys:
             yield pause(attempt)
-        keys = left + keys
-    return found
+        keys = unread_keys + keys
+    return items
 
 
-def _summed(entity: BoundEntity[Any], counter: BoundCounter, one: Any, sums: Mapping[str, Any]) -> Any:
+def _with_sums(entity: BoundEntity[Any], counter: BoundCounter, record: Any, sums: Mapping[str, Any]) -> Any:
     """Return the object with the sums of its shards added to its own numbers."""
-    codec = entity.codec if type(one) is entity.codec.cls else entity.codec.view(type(one))
-    values = codec.values(one)
-    more = {name: (values[name] or 0) + amount for name, amount in sums.items() if name in values}
-    return codec.decode(codec.encode_values({**values, **more})) if more else one
+    codec = entity.codec if type(record) is entity.codec.cls else entity.codec.view(type(record))
+    values = codec.values(record)
+    totals = {name: (values[name] or 0) + amount for name, amount in sums.items() if name in values}
+    return codec.decode(codec.encode_values({**values, **totals})) if totals else record

@@ -87,7 +87,7 @@ def bulk_update(
     >>> bulk_update(db, Product, lambda p: replace(p, currency="EUR"), where=lambda p: p.price >= 50).done
     50
     """
-    return run_job(_Update(db, cls, where, segments, change), options, db)
+    return run_job(_UpdateJob(db, cls, where, segments, change), options, db)
 
 
 @overload
@@ -126,7 +126,7 @@ def bulk_delete(
 
     Cost: half a read unit for each 4 KB of the table, and a delete for each object.
     """
-    return run_job(_Delete(db, cls, where, segments), options, db)
+    return run_job(_DeleteJob(db, cls, where, segments), options, db)
 
 
 class _ChangeJob(ObjectScan):
@@ -144,62 +144,71 @@ class _ChangeJob(ObjectScan):
 
     def read(self) -> Steps[list[Any]]:
         objects = yield from super().read()
-        return [one for one in objects if self._concerns(one)]
+        return [record for record in objects if self._is_concerned(record)]
 
-    def _concerns(self, one: Any) -> bool:
+    def _is_concerned(self, record: Any) -> bool:
         if self._condition is None:
             return True
         codec = self._entity.codec
-        return holds(self._condition, codec, codec.encode_values(codec.values(one)))
+        return holds(self._condition, codec, codec.encode_values(codec.values(record)))
 
     def write(self, batch: Sequence[Any]) -> Steps[list[Failure]]:
         failures: list[Failure] = []
-        for at in range(0, len(batch), WINDOW):
-            failures += yield from self._window(list(enumerate(batch[at : at + WINDOW], at)))
+        for start in range(0, len(batch), WINDOW):
+            failures += yield from self._window(list(enumerate(batch[start : start + WINDOW], start)))
         return failures
 
     def _window(self, objects: list[tuple[int, Any]]) -> Steps[list[Failure]]:
         """Write objects. One that has changed since it was read is read again, and written if it is still concerned."""
-        refused: list[Failure] = []
+        failures: list[Failure] = []
         for attempt in range(ATTEMPTS):
-            writes: list[tuple[int, Any, Write]] = []
-            for position, one in objects:
-                try:
-                    write = self._write(one)
-                except (TableError, ValueError) as error:
-                    refused.append(Failure(position, one, error))
-                else:
-                    writes += [(position, one, write)] if write else []
+            writes = self._writes_of(objects, failures)
             objects = []
             for failure in (yield from write_window(self._schema, self._table, writes)):
                 cause = failure.error
                 if isinstance(cause, NotFound) and not cause.elsewhere:
                     continue  # somebody has deleted it
-                now = None
-                if isinstance(cause, ConditionFailed) and not cause.elsewhere and attempt < ATTEMPTS - 1:
-                    now = yield from self._again(failure.given)
-                    if now is None or not self._concerns(now):
-                        continue
-                if now is None or now == failure.given:
-                    refused.append(failure)
+                is_last = attempt == ATTEMPTS - 1
+                if is_last or not isinstance(cause, ConditionFailed) or cause.elsewhere:
+                    failures.append(failure)
+                    continue
+                current = yield from self._read_again(failure.given)
+                if current is None or not self._is_concerned(current):
+                    continue
+                # An object that has not changed would be refused for the same reason again.
+                if current == failure.given:
+                    failures.append(failure)
                 else:
-                    objects.append((failure.position, now))
+                    objects.append((failure.position, current))
             if not objects:
                 break
-        return refused
+        return failures
 
-    def _again(self, one: Any) -> Steps[Any]:
-        return (yield from get_steps(self._schema, self._table, self._cls, self._key(one), True, None))
+    def _writes_of(self, objects: Sequence[tuple[int, Any]], failures: list[Failure]) -> list[tuple[int, Any, Write]]:
+        """Return the writes of objects, with their positions. Those that cannot be written are added to `failures`."""
+        writes: list[tuple[int, Any, Write]] = []
+        for position, record in objects:
+            try:
+                write = self._write(record)
+            except (TableError, ValueError) as error:
+                failures.append(Failure(position, record, error))
+            else:
+                if write is not None:
+                    writes.append((position, record, write))
+        return writes
 
-    def _key(self, one: Any) -> dict[str, Any]:
-        return {name: getattr(one, name) for name in self._entity.base.attributes}
+    def _read_again(self, record: Any) -> Steps[Any]:
+        return (yield from get_steps(self._schema, self._table, self._cls, self._key(record), True, None))
+
+    def _key(self, record: Any) -> dict[str, Any]:
+        return {name: getattr(record, name) for name in self._entity.base.attributes}
 
     @abstractmethod
-    def _write(self, one: Any) -> Write | None:
+    def _write(self, record: Any) -> Write | None:
         """Return the write of an object; None if there is nothing to do."""
 
 
-class _Update(_ChangeJob):
+class _UpdateJob(_ChangeJob):
     verb = "update"
 
     def __init__(
@@ -213,27 +222,27 @@ class _Update(_ChangeJob):
         super().__init__(db, cls, where, segments)
         self._change = change
 
-    def _write(self, one: Any) -> Write | None:
+    def _write(self, record: Any) -> Write | None:
         codec = self._entity.codec
-        before: Mapping[str, Any] = dict(codec.values(one))
-        new = self._change(one)
-        if new is None:
+        before: Mapping[str, Any] = dict(codec.values(record))
+        changed_record = self._change(record)
+        if changed_record is None:
             return None
-        if type(new) is not self._cls:
-            raise ArgumentError(f"the change of a {self._entity.tag} returned {type(new).__name__}")
-        after = codec.values(new)
+        if type(changed_record) is not self._cls:
+            raise ArgumentError(f"the change of a {self._entity.tag} returned {type(changed_record).__name__}")
+        after = codec.values(changed_record)
         sets = {name: value for name, value in after.items() if value != before[name]}
-        if moved := sorted(sets.keys() & set(self._entity.base.attributes)):
+        if key_changes := sorted(sets.keys() & set(self._entity.base.attributes)):
             raise ArgumentError(
-                f"the change of a {self._entity.tag} changes {', '.join(moved)}, which is part of its key. Insert the "
-                "new object, and delete the old one"
+                f"the change of a {self._entity.tag} changes {', '.join(key_changes)}, which is part of its key. "
+                "Insert the new object, and delete the old one"
             )
         if not sets:
             return None
         return update_write(self._schema, self._cls, Changes(sets), None, before, NOT_GIVEN, None, upsert=False)
 
 
-class _Delete(_ChangeJob):
+class _DeleteJob(_ChangeJob):
     verb = "delete"
 
     def write(self, batch: Sequence[Any]) -> Steps[list[Failure]]:
@@ -245,7 +254,7 @@ class _Delete(_ChangeJob):
             return list(error.failures)
         return []
 
-    def _write(self, one: Any) -> Write:
+    def _write(self, record: Any) -> Write:
         # Patterns need the values of the stored object; these are checked. Without patterns `where` is checked.
-        known = self._entity.codec.values(one) if self._entity.maintains else self._key(one)
-        return delete_write(self._schema, self._cls, self._where, known, NOT_GIVEN, None)
+        values = self._entity.codec.values(record) if self._entity.maintains else self._key(record)
+        return delete_write(self._schema, self._cls, self._where, values, NOT_GIVEN, None)

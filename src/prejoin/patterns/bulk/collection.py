@@ -63,40 +63,40 @@ def delete_collection(db: Any, cls: type[Any], /, *, progress: Progress | None =
     3
     """
     schema: Schema = db.schema
-    entity, known = check_known(schema, cls, partition)
-    if set(known) != set(entity.base.pk.attributes):
+    entity, key_values = check_known(schema, cls, partition)
+    if set(key_values) != set(entity.base.pk.attributes):
         names = ", ".join(entity.base.pk.attributes)
-        raise ArgumentError(f"the partition of a {entity.tag} is given by {names}, and not by {', '.join(known)}")
-    key = entity.base.pk.build(known)
+        raise ArgumentError(f"the partition of a {entity.tag} is given by {names}, and not by {', '.join(key_values)}")
+    key = entity.base.pk.build(key_values)
     assert not isinstance(key, tuple)  # only an index has several attributes in its partition key
     return db._run(_delete(schema, db.table, wire(key), progress))
 
 
 def _delete(schema: Schema, table: str, partition: Mapping[str, str], progress: Progress | None) -> Steps[int]:
     generations = {entity.tag: _generation(schema, entity) for entity in schema.entities}
-    to = Placeholders()
-    text = f"{to.name(schema.keys(TABLE).pk[0])} = {to.value(dict(partition))}"
-    body = {"TableName": table, "KeyConditionExpression": text, **to.parameters(), "ConsistentRead": True}
-    written = 0
+    placeholders = Placeholders()
+    text = f"{placeholders.name(schema.keys(TABLE).pk[0])} = {placeholders.value(dict(partition))}"
+    body = {"TableName": table, "KeyConditionExpression": text, **placeholders.parameters(), "ConsistentRead": True}
+    total = 0
     failures: list[Failure] = []
     for generation in sorted(set(generations.values())):
-        tags = [tag for tag, own in generations.items() if own == generation]
+        tags = [tag for tag, level in generations.items() if level == generation]
         start: dict[str, Any] = {}
         while True:
             answer = yield Request("Query", body | start, next(iter(partition.values())))
             for tag in tags:
                 items = [item for item in answer["Items"] if item.get(schema.type_attribute) == {"S": tag}]
-                done, refused = yield from _delete_items(schema, table, schema.by_tag[tag], items)
-                written += done
-                failures += refused
+                number, refused_items = yield from _delete_items(schema, table, schema.by_tag[tag], items)
+                total += number
+                failures += refused_items
             if progress:
-                progress(written)
+                progress(total)
             if "LastEvaluatedKey" not in answer:
                 break
             start = {"ExclusiveStartKey": answer["LastEvaluatedKey"]}
     if failures:
-        raise PartlyWritten(written, failures)
-    return written
+        raise PartlyWritten(total, failures)
+    return total
 
 
 def _delete_items(
@@ -105,13 +105,18 @@ def _delete_items(
     codec = entity.codec
     objects = [codec.read(item, entity.tag, {}) for item in items if not is_hidden(entity, item)]
     try:
-        done = yield from delete_many(schema, table, codec.cls, objects, None, read=entity.maintains)
+        number = yield from delete_many(schema, table, codec.cls, objects, None, read=entity.maintains)
     except PartlyWritten as error:
         return error.written, error.failures
-    return done, ()
+    return number, ()
 
 
 def _generation(schema: Schema, entity: BoundEntity[Any]) -> int:
     """Return 0 for objects that are no parents, and one more than their children for others."""
-    children = [one.child for one in entity.patterns if isinstance(one, ParentPattern) and one.child is not entity]
-    return max((1 + _generation(schema, schema.entity(child.codec.cls)) for child in children), default=0)
+    generation = 0
+    for pattern in entity.patterns:
+        # A parent of its own class: these are deleted in the order in which they stand.
+        if isinstance(pattern, ParentPattern) and pattern.child is not entity:
+            child = schema.entity(pattern.child.codec.cls)
+            generation = max(generation, 1 + _generation(schema, child))
+    return generation

@@ -24,7 +24,7 @@ from prejoin.table.schema.schema import Schema
 from prejoin.table.write.batch import write_requests
 from prejoin.table.write.model import key_texts
 
-from .job import MOST, BulkOptions, BulkProgress, Job, ObjectScan, run_job
+from .job import BATCH_SIZE, BulkOptions, BulkProgress, Job, ObjectScan, run_job
 from .load import ObjectWriter
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def bulk_copy(
     """
     if source.table == target.table and source._transport is target._transport:
         raise ArgumentError(f"the source and the target are the same table, {source.table}")
-    job = _Copy(source, target, segments) if convert is None else _Converted(source, target, segments, convert)
+    job = _CopyJob(source, target, segments) if convert is None else _ConvertJob(source, target, segments, convert)
     return run_job(job, options, source, target)
 
 
@@ -91,7 +91,7 @@ def bulk_export(db: Any, folder: str | PathLike[str], /, *, segments: int = 1, *
 
     Cost: half a read unit for each 4 KB of the table.
     """
-    return run_job(_Export(db.schema, db.table, segments, Path(folder)), options, db)
+    return run_job(_ExportJob(db.schema, db.table, segments, Path(folder)), options, db)
 
 
 @overload
@@ -105,7 +105,7 @@ def bulk_import(db: Any, folder: str | PathLike[str], /, **options: Unpack[BulkO
 
     Cost: a write unit for each KB of each item.
     """
-    return run_job(_Import(db.schema, db.table, Path(folder)), options, db)
+    return run_job(_ImportJob(db.schema, db.table, Path(folder)), options, db)
 
 
 @overload
@@ -122,7 +122,7 @@ def delete_tenant(db: Any, tenant: Any, /, *, segments: int = 1, **options: Unpa
     Cost: half a read unit for each 4 KB of the whole table, because no key finds all partitions of a tenant, and a
     write unit for each KB of the deleted items.
     """
-    return run_job(_DeleteTenant(db.schema, db.table, segments, tenant), options, db)
+    return run_job(_DeleteTenantJob(db.schema, db.table, segments, tenant), options, db)
 
 
 class ItemScan(Job):
@@ -145,29 +145,29 @@ class ItemScan(Job):
         self._starts = position
 
     def read(self) -> Steps[Sequence[Any]]:
-        going = [at for at, start in enumerate(self._starts) if start != {}]
-        answers = yield from send_all([self._request(at) for at in going])
-        for at, answer in zip(going, answers, strict=True):
-            self._starts[at] = answer.get("LastEvaluatedKey") or {}
+        segments = [segment for segment, start in enumerate(self._starts) if start != {}]
+        answers = yield from send_all([self._request(segment) for segment in segments])
+        for segment, answer in zip(segments, answers, strict=True):
+            self._starts[segment] = answer.get("LastEvaluatedKey") or {}
         self.done = all(start == {} for start in self._starts)
         return [item for answer in answers for item in answer["Items"]]
 
-    def _request(self, at: int) -> Request:
+    def _request(self, segment: int) -> Request:
         body: dict[str, Any] = {"TableName": self._table, **self._parameters()}
         if len(self._starts) > 1:
-            body |= {"Segment": at, "TotalSegments": len(self._starts)}
-        if self._starts[at]:
-            body["ExclusiveStartKey"] = self._starts[at]
-        return Request("Scan", body, f"{self._table}, segment {at}", self._decode(at))
+            body |= {"Segment": segment, "TotalSegments": len(self._starts)}
+        if self._starts[segment]:
+            body["ExclusiveStartKey"] = self._starts[segment]
+        return Request("Scan", body, f"{self._table}, segment {segment}", self._decode(segment))
 
     def _parameters(self) -> dict[str, Any]:
         return {}
 
-    def _decode(self, at: int) -> Callable[[bytes], Any]:
+    def _decode(self, segment: int) -> Callable[[bytes], Any]:
         return read_json
 
 
-class _Copy(ItemScan):
+class _CopyJob(ItemScan):
     def __init__(self, source: Client | AsyncClient, target: Client | AsyncClient, segments: int) -> None:
         names = source.schema.keys(TABLE).names
         if names != target.schema.keys(TABLE).names:
@@ -179,7 +179,7 @@ class _Copy(ItemScan):
         return _put_items(self._schema, self._target, batch)
 
 
-class _Converted(ObjectScan):
+class _ConvertJob(ObjectScan):
     """A copy of objects, which are converted on the way."""
 
     def __init__(
@@ -192,21 +192,23 @@ class _Converted(ObjectScan):
 
     def write(self, batch: Sequence[Any]) -> Steps[list[Failure]]:
         positions, objects = [], []
-        for position, one in enumerate(batch):
-            found = self._convert(one)
-            for new in found if isinstance(found, Iterable) else () if found is None else (found,):
+        for position, record in enumerate(batch):
+            result = self._convert(record)
+            if result is None:
+                continue
+            for new_record in result if isinstance(result, Iterable) else (result,):
                 positions.append(position)
-                objects.append(new)
+                objects.append(new_record)
         failures = yield from self._writer.write(objects)
-        return [one._replace(position=positions[one.position]) for one in failures]
+        return [failure._replace(position=positions[failure.position]) for failure in failures]
 
 
-class _Page(msgspec.Struct):
+class _RawPage(msgspec.Struct):
     Items: list[msgspec.Raw]
     LastEvaluatedKey: dict[str, Any] | None = None
 
 
-class _Export(ItemScan):
+class _ExportJob(ItemScan):
     """Items are written as they are received, without decoding them."""
 
     def __init__(self, schema: Schema, table: str, segments: int, folder: Path) -> None:
@@ -214,7 +216,7 @@ class _Export(ItemScan):
         self._folder = folder
         self._sizes = [0] * segments
         """The size of each file, up to which it belongs to the position."""
-        self._decoder = json_decoder(_Page)
+        self._decoder = json_decoder(_RawPage)
         self._lines: dict[int, list[bytes]] = {}
 
     @property
@@ -224,32 +226,32 @@ class _Export(ItemScan):
     def resume(self, position: Any) -> None:
         self._starts, self._sizes = position["starts"], position["sizes"]
 
-    def _decode(self, at: int) -> Callable[[bytes], Any]:
+    def _decode(self, segment: int) -> Callable[[bytes], Any]:
         def decode(body: bytes) -> dict[str, Any]:
             page = self._decoder.decode(body)
-            return {"Items": [(at, bytes(raw)) for raw in page.Items], "LastEvaluatedKey": page.LastEvaluatedKey}
+            return {"Items": [(segment, bytes(raw)) for raw in page.Items], "LastEvaluatedKey": page.LastEvaluatedKey}
 
         return decode
 
     def write(self, batch: Sequence[Any]) -> Steps[list[Failure]]:
         yield from ()  # it writes no items
-        for at, raw in batch:
-            self._lines.setdefault(at, []).append(b'{"Item":' + raw + b"}\n")
+        for segment, raw in batch:
+            self._lines.setdefault(segment, []).append(b'{"Item":' + raw + b"}\n")
         return []
 
     def finish(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        for at, size in enumerate(self._sizes):
-            with (self._folder / f"items-{at:03}.json.gz").open("ab") as file:
+        for segment, size in enumerate(self._sizes):
+            with (self._folder / f"items-{segment:03}.json.gz").open("ab") as file:
                 # A file may be longer than the position says, if an earlier run was killed before it was saved.
                 file.truncate(size)
-                if lines := self._lines.pop(at, None):
+                if lines := self._lines.pop(segment, None):
                     file.write(gzip.compress(b"".join(lines), mtime=0))
                 file.flush()
-                self._sizes[at] = file.seek(0, 2)
+                self._sizes[segment] = file.seek(0, 2)
 
 
-class _Import(Job):
+class _ImportJob(Job):
     def __init__(self, schema: Schema, table: str, folder: Path) -> None:
         schema.refuse_to_tenant("bulk_import()")
         files = sorted(folder.glob("*.json.gz"))
@@ -269,32 +271,36 @@ class _Import(Job):
 
     def read(self) -> Steps[Sequence[Any]]:
         yield from ()  # it reads no items
-        lines = list(islice(self._lines, MOST))
+        lines = list(islice(self._lines, BATCH_SIZE))
         self._read += len(lines)
-        self.done = len(lines) < MOST
+        self.done = len(lines) < BATCH_SIZE
         return [read_json(line)["Item"] for line in lines]
 
     def write(self, batch: Sequence[Any]) -> Steps[list[Failure]]:
         return _put_items(self._schema, self._table, batch)
 
 
-class _DeleteTenant(ItemScan):
+class _DeleteTenantJob(ItemScan):
     def __init__(self, schema: Schema, table: str, segments: int, tenant: Any) -> None:
         super().__init__(schema, table, segments, f"delete the tenant {tenant!r} of {table}")
         tenancy = schema.tenancy
         if tenancy is None:
             raise SchemaError('the schema has no tenants. Declare them with Schema(…, tenant="tenant_id")')
-        _check_own(schema, tenancy.attribute)
-        to = Placeholders()
+        _check_counts_of_tenant(schema, tenancy.attribute)
+        placeholders = Placeholders()
         names = schema.keys(TABLE).names
-        pk = to.name(names[0])
-        tests = [
-            f"{pk} = {to.value(start)}" if head.whole_key else f"begins_with({pk}, {to.value(start)})"
-            for head in tenancy.heads[TABLE]
-            for start in [head.start(tenant, tenancy.separator)]
-        ]
-        shown = ", ".join([to.name(name) for name in names])
-        self._filter = {"FilterExpression": " OR ".join(tests), "ProjectionExpression": shown, **to.parameters()}
+        partition_key = placeholders.name(names[0])
+        tests = []
+        for head in tenancy.heads[TABLE]:
+            start = placeholders.value(head.start(tenant, tenancy.separator))
+            is_tenants = f"{partition_key} = {start}" if head.whole_key else f"begins_with({partition_key}, {start})"
+            tests.append(is_tenants)
+        projection = ", ".join([placeholders.name(name) for name in names])
+        self._filter = {
+            "FilterExpression": " OR ".join(tests),
+            "ProjectionExpression": projection,
+            **placeholders.parameters(),
+        }
 
     def _parameters(self) -> dict[str, Any]:
         return self._filter
@@ -305,14 +311,14 @@ class _DeleteTenant(ItemScan):
         return []
 
 
-def _check_own(schema: Schema, tenant: str) -> None:
+def _check_counts_of_tenant(schema: Schema, tenant: str) -> None:
     """Refuse a schema in which items of tenants are counted in items of no tenant: the counts would be wrong."""
     for entity in schema.entities:
-        for one in entity.patterns:
-            if isinstance(one, ParentAggregate) and tenant not in schema.entity(one.cls).codec.attributes:
+        for pattern in entity.patterns:
+            if isinstance(pattern, ParentAggregate) and tenant not in schema.entity(pattern.cls).codec.attributes:
                 raise SchemaError(
-                    f"{one.cls.__name__}.{one.attribute} belongs to no tenant and depends on each {entity.tag}, so it "
-                    f"would be wrong. Delete each {entity.tag} of the tenant with bulk_delete instead"
+                    f"{pattern.cls.__name__}.{pattern.attribute} belongs to no tenant and depends on each {entity.tag},"
+                    f" so it would be wrong. Delete each {entity.tag} of the tenant with bulk_delete instead"
                 )
 
 
@@ -324,6 +330,9 @@ def _lines(files: Sequence[Path]) -> Iterator[bytes]:
 
 def _put_items(schema: Schema, table: str, items: Sequence[Json]) -> Steps[list[Failure]]:
     names = schema.keys(TABLE).names
-    requests = {key_texts({name: item[name] for name in names}): {"PutRequest": {"Item": item}} for item in items}
+    requests = {}
+    for item in items:
+        key = {name: item[name] for name in names}
+        requests[key_texts(key)] = {"PutRequest": {"Item": item}}
     yield from write_requests(schema, table, requests)
     return []

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-MOST = 1_000
+BATCH_SIZE = 1_000
 """How many objects are written before the rate is looked at."""
-LEAST = 25
+FIRST_PART_SIZE = 25
 _ATTEMPTS = 8
-_THROTTLED = frozenset({"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"})
+_THROTTLING_CODES = frozenset({"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"})
 
 
 class BulkProgress(msgspec.Struct, frozen=True):
@@ -154,92 +154,100 @@ class JobRun:
 
     def write(self, batch: Sequence[Any]) -> Steps[None]:
         """Write a batch in parts that consume about half a second of the rate, and save the position."""
-        refused: list[Failure] = []
-        at = 0
-        while at < len(batch):
+        failures: list[Failure] = []
+        start = 0
+        while start < len(batch):
             yield from _wait(self._writes)
-            part = batch[at : at + self._part()]
-            found = yield from self._meter.measure(self._patiently(part))
-            refused += [one._replace(position=self._count + one.position) for one in found]
+            part = batch[start : start + self._part_size()]
+            part_failures = yield from self._meter.measure(self._write_part(part))
+            failures += [failure._replace(position=self._count + failure.position) for failure in part_failures]
             self._count += len(part)
             self._written += len(part)
-            at += len(part)
-        self._report(refused)
+            start += len(part)
+        self._report(failures)
         self._job.finish()
         self._save()
         if progress := self._options.get("progress"):
             progress(self.result)
 
-    def _part(self) -> int:
-        rate, each = self._writes.rate, self._writes.units / max(1, self._written)
+    def _part_size(self) -> int:
+        """Return how many objects consume about half a second of the rate, by what the earlier ones have consumed."""
+        rate = self._writes.rate
         if rate is None:
-            return MOST
-        return max(1, min(MOST, int(rate / 2 / each))) if each else LEAST
+            return BATCH_SIZE
+        units_per_object = self._writes.units / max(1, self._written)
+        if not units_per_object:
+            return FIRST_PART_SIZE
+        return max(1, min(BATCH_SIZE, int(rate / 2 / units_per_object)))
 
-    def _patiently(self, part: Sequence[Any]) -> Steps[list[Failure]]:
+    def _write_part(self, part: Sequence[Any]) -> Steps[list[Failure]]:
         """Write a part, and write objects again later for which the table has no capacity left."""
-        refused: list[Failure] = []
-        positions = list(range(len(part)))
+        failures: list[Failure] = []
+        pending = list(range(len(part)))
         for attempt in range(_ATTEMPTS):
-            last = attempt == _ATTEMPTS - 1
-            again = positions
+            is_last = attempt == _ATTEMPTS - 1
             try:
-                found = yield from self._job.write([part[at] for at in positions])
+                batch_failures = yield from self._job.write([part[position] for position in pending])
             except (Unprocessed, DynamoDBError) as error:
-                if last or not _is_throttled(error):
+                if is_last or not _is_throttled(error):
                     raise
+                # It is not known which objects were written. Writing one twice gives the same items.
             else:
-                for one in found:
-                    if _is_general(one.error) and (last or not _is_throttled(one.error)):
-                        raise one.error
-                again = [positions[one.position] for one in found if _is_throttled(one.error)]
-                others = (one for one in found if not _is_throttled(one.error))
-                refused += [one._replace(position=positions[one.position]) for one in others]
-            if not again:
+                throttled_positions = []
+                for failure in batch_failures:
+                    is_throttled = _is_throttled(failure.error)
+                    if _is_general(failure.error) and (is_last or not is_throttled):
+                        raise failure.error
+                    position = pending[failure.position]
+                    if is_throttled:
+                        throttled_positions.append(position)
+                    else:
+                        failures.append(failure._replace(position=position))
+                pending = throttled_positions
+            if not pending:
                 break
-            positions = again
             yield Pause(min(0.5 * 2**attempt, 20))
-        return sorted(refused, key=lambda one: one.position)
+        return sorted(failures, key=lambda failure: failure.position)
 
-    def _report(self, refused: list[Failure]) -> None:
+    def _report(self, failures: list[Failure]) -> None:
         report = self._options.get("failed")
-        if refused and report is None:
-            raise PartlyWritten(self._count - self._failed - len(refused), refused)
-        for one in refused:
+        if failures and report is None:
+            raise PartlyWritten(self._count - self._failed - len(failures), failures)
+        for failure in failures:
             self._failed += 1
-            report(one)  # type: ignore[misc] # it is not None here
+            report(failure)  # type: ignore[misc] # it is not None here
 
     def _open(self) -> bool:
         if self._file is None or not self._file.exists():
             return False
         try:
-            saved = msgspec.json.decode(self._file.read_bytes(), type=_Saved)
+            saved_state = msgspec.json.decode(self._file.read_bytes(), type=_Saved)
         except msgspec.DecodeError as error:
             raise ArgumentError(f"{self._file} is not the position of a job: {error}") from None
-        if saved.job != self._job.name:
+        if saved_state.job != self._job.name:
             raise ArgumentError(
-                f"{self._file} is the position of another job ({saved.job}), not of this one ({self._job.name}). "
+                f"{self._file} is the position of another job ({saved_state.job}), not of this one ({self._job.name}). "
                 "Name another file, or delete it to begin again"
             )
-        self._count, self._failed = saved.done, saved.failed
-        self._job.resume(saved.position)
-        self._job.done = saved.finished
+        self._count, self._failed = saved_state.done, saved_state.failed
+        self._job.resume(saved_state.position)
+        self._job.done = saved_state.finished
         return True
 
     def _save(self) -> None:
         if self._file is None:
             return
-        saved = _Saved(self._job.name, self._job.position, self._count, self._failed, self._job.done)
+        saved_state = _Saved(self._job.name, self._job.position, self._count, self._failed, self._job.done)
         temporary = self._file.with_name(f"{self._file.name}.tmp")
         with temporary.open("wb") as file:
-            file.write(msgspec.json.encode(saved))
+            file.write(msgspec.json.encode(saved_state))
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(self._file)
 
 
 def _is_throttled(error: Exception) -> bool:
-    return isinstance(error, Unprocessed) or (isinstance(error, DynamoDBError) and error.code in _THROTTLED)
+    return isinstance(error, Unprocessed) or (isinstance(error, DynamoDBError) and error.code in _THROTTLING_CODES)
 
 
 def _is_general(error: Exception) -> bool:
@@ -250,8 +258,8 @@ def _is_general(error: Exception) -> bool:
 
 
 def _wait(pace: Pace) -> Steps[None]:
-    if (ahead := pace.ahead()) > 0:
-        yield Pause(ahead)
+    if (delay := pace.ahead()) > 0:
+        yield Pause(delay)
 
 
 def run_job(

@@ -22,7 +22,7 @@ from prejoin.table.write.execute import prepare, write_one
 from prejoin.table.write.from_call import insert_write, put_write
 from prejoin.table.write.model import Write, key_texts
 
-from .job import MOST, BulkOptions, BulkProgress, Job, run_job
+from .job import BATCH_SIZE, BulkOptions, BulkProgress, Job, run_job
 
 if TYPE_CHECKING:
     from prejoin.table.client.async_client import AsyncClient
@@ -86,10 +86,10 @@ def bulk_load(
     >>> bulk_load(db, (Order("42", f"o{n}") for n in range(1_500)), write_units=10_000).done
     1500
     """
-    return run_job(_Load(db.schema, db.table, records, existing, new), options, db)
+    return run_job(_LoadJob(db.schema, db.table, records, existing, new), options, db)
 
 
-class _Load(Job):
+class _LoadJob(Job):
     def __init__(self, schema: Schema, table: str, records: Iterable[Any], existing: WhenExisting, new: bool) -> None:
         if new and existing != "replace":
             raise ArgumentError("new=True says that no object exists, so leave out existing=")
@@ -112,9 +112,9 @@ class _Load(Job):
 
     def read(self) -> Steps[list[Any]]:
         yield from ()  # it reads no items
-        batch = list(islice(self._rest, MOST))
+        batch = list(islice(self._rest, BATCH_SIZE))
         self._read += len(batch)
-        self.done = len(batch) < MOST
+        self.done = len(batch) < BATCH_SIZE
         return batch
 
     def write(self, batch: Sequence[Any]) -> Steps[list[Failure]]:
@@ -132,25 +132,25 @@ class ObjectWriter:
     def write(self, batch: Sequence[Any]) -> Steps[list[Failure]]:
         """Write objects in their order, and return those that were refused."""
         failures: list[Failure] = []
-        at = 0
-        for batched, group in groupby(batch, self._is_batched):
+        start = 0
+        for is_batched, group in groupby(batch, self._is_batched):
             objects = list(group)
-            found = yield from (self._put if batched else self._insert)(objects)
-            failures += [one._replace(position=at + one.position) for one in found]
-            at += len(objects)
+            group_failures = yield from (self._put if is_batched else self._insert)(objects)
+            failures += [failure._replace(position=start + failure.position) for failure in group_failures]
+            start += len(objects)
         return failures
 
     def _is_batched(self, record: Any) -> bool:
         """Return whether BatchWriteItem can write the objects of a class."""
-        found = self._batched.get(type(record))
-        if found is None:
-            found = self._batched[type(record)] = self._allows_batches(self._schema.entity(type(record)))
-        return found
+        is_batched = self._batched.get(type(record))
+        if is_batched is None:
+            is_batched = self._batched[type(record)] = self._allows_batches(self._schema.entity(type(record)))
+        return is_batched
 
     def _allows_batches(self, entity: BoundEntity[Any]) -> bool:
         if self._new:
-            return all(isinstance(one, CopyPattern) or _writes_nothing(one) for one in entity.patterns)
-        plain = all(isinstance(one, Expiry) or one.only_checks for one in entity.patterns)
+            return all(isinstance(pattern, CopyPattern) or _writes_nothing(pattern) for pattern in entity.patterns)
+        plain = all(isinstance(pattern, Expiry) or pattern.only_checks for pattern in entity.patterns)
         return plain and entity.unknown == "replace" and self._existing == "replace"
 
     def _put(self, objects: Sequence[Any]) -> Steps[list[Failure]]:
@@ -168,7 +168,7 @@ class ObjectWriter:
         except DynamoDBError as error:
             if error.code != "ValidationException":
                 raise
-            return (yield from self._each(objects))  # an item is too large, or not valid: find it
+            return (yield from self._put_each(objects))  # an item is too large, or not valid: find it
         return failures
 
     def _write_of(self, record: Any) -> Write:
@@ -183,10 +183,10 @@ class ObjectWriter:
         yield key_texts(key), {"PutRequest": {"Item": item}}
         names = schema.keys(TABLE).names
         for pattern in write.entity.patterns:
-            for one in pattern.expected(schema, write.values):
-                yield key_texts({name: one[name] for name in names}), {"PutRequest": {"Item": one}}
+            for copy_item in pattern.expected(schema, write.values):
+                yield key_texts({name: copy_item[name] for name in names}), {"PutRequest": {"Item": copy_item}}
 
-    def _each(self, objects: Sequence[Any]) -> Steps[list[Failure]]:
+    def _put_each(self, objects: Sequence[Any]) -> Steps[list[Failure]]:
         failures: list[Failure] = []
         for position, record in enumerate(objects):
             try:
@@ -200,20 +200,24 @@ class ObjectWriter:
         return failures
 
     def _insert(self, objects: Sequence[Any]) -> Steps[list[Failure]]:
-        failures = yield from _failures(insert_many(self._schema, self._table, objects, None))
-        there = [one for one in failures if isinstance(one.error, AlreadyExists) and not one.error.elsewhere]
-        failures = [one for one in failures if one not in there]
-        other = [one for one in there if not self._is_equal(one)]
+        refusals = yield from _collect_failures(insert_many(self._schema, self._table, objects, None))
+        existing = [failure for failure in refusals if _says_it_exists(failure)]
+        refusals = [failure for failure in refusals if not _says_it_exists(failure)]
+        different = [failure for failure in existing if not self._is_equal(failure)]
         match self._existing:
-            case "replace" if other:
-                given = [one.given for one in other]
-                found = yield from _failures(put_many(self._schema, self._table, given, None, read=True))
-                failures += [one._replace(position=other[one.position].position) for one in found]
+            case "replace" if different:
+                records = [failure.given for failure in different]
+                put_failures = yield from _collect_failures(
+                    put_many(self._schema, self._table, records, None, read=True)
+                )
+                refusals += [
+                    failure._replace(position=different[failure.position].position) for failure in put_failures
+                ]
             case "fail":
-                failures += other
+                refusals += different
             case _:
                 pass
-        return failures
+        return refusals
 
     def _is_equal(self, failure: Failure) -> bool:
         """Return whether the stored object is the given one, apart from what patterns keep, such as its version."""
@@ -222,18 +226,26 @@ class ObjectWriter:
         if not item:
             return False
         entity = self._schema.entity(type(record))
-        given, written = entity.codec.values(record), insert_write(self._schema, record).values
-        kept = kept_attributes(self._schema, type(record))
-        stored: Mapping[str, Any] = entity.codec.values(entity.codec.read(dict(item), entity.tag, {}))
-        return all(
-            stored[name] == value for name, value in given.items() if name not in kept and written[name] == value
-        )
+        record_values, insert_values = entity.codec.values(record), insert_write(self._schema, record).values
+        kept_names = kept_attributes(self._schema, type(record))
+        stored_values: Mapping[str, Any] = entity.codec.values(entity.codec.read(dict(item), entity.tag, {}))
+        for name, value in record_values.items():
+            # A pattern gives an insert another value: a version, a time.
+            is_maintained = name in kept_names or insert_values[name] != value
+            if not is_maintained and stored_values[name] != value:
+                return False
+        return True
+
+
+def _says_it_exists(failure: Failure) -> bool:
+    """Return whether an object was refused because its own item exists, and not a copy or a guard."""
+    return isinstance(failure.error, AlreadyExists) and not failure.error.elsewhere
 
 
 def kept_attributes(schema: Schema, cls: type[Any]) -> set[str]:
     """Return the attributes of a class that its children keep: counts, sums, extremes."""
-    patterns = (one for entity in schema.entities for one in entity.patterns)
-    return {one.attribute for one in patterns if isinstance(one, ParentAggregate) and one.cls is cls}
+    patterns = (pattern for entity in schema.entities for pattern in entity.patterns)
+    return {pattern.attribute for pattern in patterns if isinstance(pattern, ParentAggregate) and pattern.cls is cls}
 
 
 def _writes_nothing(pattern: BoundPattern) -> bool:
@@ -242,7 +254,7 @@ def _writes_nothing(pattern: BoundPattern) -> bool:
     return adds_nothing or pattern.only_checks
 
 
-def _failures(steps: Steps[int]) -> Steps[list[Failure]]:
+def _collect_failures(steps: Steps[int]) -> Steps[list[Failure]]:
     try:
         yield from steps
     except PartlyWritten as error:

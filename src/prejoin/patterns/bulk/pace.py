@@ -40,10 +40,10 @@ class Pace:
         if self.rate is None:
             return 0.0
         with self._lock:
-            ahead = self._spent / self.rate - (self._clock() - self._began)
-            if ahead < -1:  # time in which nothing was consumed is not saved up for a burst
-                self._began, self._spent, ahead = self._clock(), 0.0, 0.0
-        return ahead
+            seconds = self._spent / self.rate - (self._clock() - self._began)
+            if seconds < -1:  # time in which nothing was consumed is not saved up for a burst
+                self._began, self._spent, seconds = self._clock(), 0.0, 0.0
+        return seconds
 
 
 class _Capacity(msgspec.Struct):
@@ -67,16 +67,16 @@ class Meter:
             step = next(steps)
             while True:
                 try:
-                    answer = yield self._metered(step)
+                    answer = yield self._with_meter(step)
                 except Exception as error:
                     step = steps.throw(error)
                 else:
                     step = steps.send(answer)
         except StopIteration as stop:
-            found: R = stop.value
-            return found
+            result: R = stop.value
+            return result
 
-    def _metered(self, step: Any) -> Any:
+    def _with_meter(self, step: Any) -> Any:
         if isinstance(step, Request):
             return self._request(step)
         if isinstance(step, Parallel):
@@ -89,8 +89,11 @@ class Meter:
             return request
 
         def read(body: bytes) -> Any:
-            found = self._decode(body).ConsumedCapacity
-            pace.add(sum(one.CapacityUnits for one in (found if isinstance(found, list) else [found]) if one))
+            capacities = self._decode(body).ConsumedCapacity
+            if isinstance(capacities, list):  # of each table of a batch or transaction
+                pace.add(sum(capacity.CapacityUnits for capacity in capacities))
+            elif capacities is not None:
+                pace.add(capacities.CapacityUnits)
             return request.read(body)
 
         return replace(request, body={**request.body, "ReturnConsumedCapacity": "TOTAL"}, read=read)

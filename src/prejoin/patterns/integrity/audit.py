@@ -69,8 +69,8 @@ def audit(
     """
     from prejoin.table.client.client import Client
 
-    found = Audit(db.schema, db.table, segments)
-    return _waiting(db, found, progress) if isinstance(db, Client) else _awaiting(db, found, progress)
+    audit_run = Audit(db.schema, db.table, segments)
+    return _waiting(db, audit_run, progress) if isinstance(db, Client) else _awaiting(db, audit_run, progress)
 
 
 def _waiting(db: Client, audit: Audit, progress: Progress | None) -> Iterator[Finding]:
@@ -126,21 +126,22 @@ class Audit:
 
     def next_suspects(self) -> Steps[list[Suspect]]:
         """Read the next page, and return its items that may be wrong: `confirm` looks at each of them again."""
-        going = [at for at, start in enumerate(self.starts) if start != {}]
-        answers = yield from send_all([self._scan(at) for at in going])
+        segments = [segment for segment, start in enumerate(self.starts) if start != {}]
+        answers = yield from send_all([self._scan(segment) for segment in segments])
         items: list[Json] = []
-        for at, answer in zip(going, answers, strict=True):
-            self.starts[at] = answer.get("LastEvaluatedKey") or {}
+        for segment, answer in zip(segments, answers, strict=True):
+            self.starts[segment] = answer.get("LastEvaluatedKey") or {}
             items += answer["Items"]
         self.count += len(items)
         self.page = items
         judge = self._judge
-        here = {judge.key(item): item for item in items}
-        beside = dict[KeyTexts, Json]()
+        page_items = {judge.key(item): item for item in items}
+        neighbour_keys = dict[KeyTexts, Json]()
         for item in items:
-            beside.update((judge.key(key), key) for key in judge.neighbours(item))
-        fetched = yield from read_items(self._table, judge, [key for name, key in beside.items() if name not in here])
-        around: Around = {**fetched, **here}
+            neighbour_keys.update((judge.key(key), key) for key in judge.neighbours(item))
+        unread_keys = [key for texts, key in neighbour_keys.items() if texts not in page_items]
+        neighbours = yield from read_items(self._table, judge, unread_keys)
+        around: Around = {**neighbours, **page_items}
         suspects = [Suspect(item, bool(judge.findings(item, around)), self._counts.has_counts(item)) for item in items]
         return [suspect for suspect in suspects if suspect.looks_wrong or suspect.has_counts]
 
@@ -148,68 +149,69 @@ class Audit:
         """Return the findings of an item, in its present state."""
         findings: list[Finding] = []
         if suspect.looks_wrong:
-            findings += yield from self._again(suspect.item)
+            findings += yield from self._confirm_again(suspect.item)
         if suspect.has_counts:
             findings += yield from self._counts.wrong(suspect.item)
         return findings
 
-    def _again(self, item: Json) -> Steps[list[Finding]]:
+    def _confirm_again(self, item: Json) -> Steps[list[Finding]]:
         """Return the findings of an item, read again with all items that it depends on in one transaction."""
         judge, key = self._judge, self._judge.key_of(item)
-        (now,) = yield from _moment(self._table, [key])
+        (current,) = yield from _read_together(self._table, [key])
         for attempt in range(ATTEMPTS):
             if attempt:
                 yield pause(attempt)
-            if now is None:
+            if current is None:
                 return []
-            keys = {judge.key(one): one for one in (key, *judge.neighbours(now))}
+            keys = {judge.key(item_key): item_key for item_key in (key, *judge.neighbours(current))}
             # What lies beside an owner is known only when the owner is.
-            found = yield from _moment(self._table, list(keys.values()))
-            around = dict(zip(keys, found, strict=True))
-            before, now = now, around[judge.key(key)]
-            if now is not None and same(now, before):
-                return judge.findings(now, around)
+            current_items = yield from _read_together(self._table, list(keys.values()))
+            around = dict(zip(keys, current_items, strict=True))
+            previous, current = current, around[judge.key(key)]
+            if current is not None and same(current, previous):
+                return judge.findings(current, around)
         return []  # it is being written again and again, by those who know how
 
-    def _scan(self, at: int) -> Request:
+    def _scan(self, segment: int) -> Request:
         body: dict[str, Any] = {"TableName": self._table}
         if len(self.starts) > 1:
-            body |= {"Segment": at, "TotalSegments": len(self.starts)}
-        if self.starts[at]:
-            body["ExclusiveStartKey"] = self.starts[at]
-        return Request("Scan", body, f"{self._table}, segment {at}")
+            body |= {"Segment": segment, "TotalSegments": len(self.starts)}
+        if self.starts[segment]:
+            body["ExclusiveStartKey"] = self.starts[segment]
+        return Request("Scan", body, f"{self._table}, segment {segment}")
 
 
 def read_items(table: str, judge: Judge, keys: Sequence[Json]) -> Steps[dict[KeyTexts, Json | None]]:
     """Read items by their keys, eventually consistent: items that look wrong are read again."""
-    found: dict[KeyTexts, Json | None] = {judge.key(key): None for key in keys}
-    rest, attempt = list(keys), 0
-    while rest:
-        now, rest = rest[:BATCH_GET_KEYS], rest[BATCH_GET_KEYS:]
-        answer = yield Request("BatchGetItem", {"RequestItems": {table: {"Keys": now}}}, table)
+    items: dict[KeyTexts, Json | None] = {judge.key(key): None for key in keys}
+    unread, attempt = list(keys), 0
+    while unread:
+        batch, unread = unread[:BATCH_GET_KEYS], unread[BATCH_GET_KEYS:]
+        answer = yield Request("BatchGetItem", {"RequestItems": {table: {"Keys": batch}}}, table)
         for item in answer["Responses"].get(table, ()):
-            found[judge.key(item)] = item
-        left = answer.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
-        attempt = attempt + 1 if left else 0
-        if left:
+            items[judge.key(item)] = item
+        unprocessed_keys = answer.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
+        attempt = attempt + 1 if unprocessed_keys else 0
+        if unprocessed_keys:
             yield pause(attempt)
-        rest = left + rest
-    return found
+        unread = unprocessed_keys + unread
+    return items
 
 
-def _moment(table: str, keys: Sequence[Json]) -> Steps[list[Json | None]]:
+def _read_together(table: str, keys: Sequence[Json]) -> Steps[list[Json | None]]:
     """Read items in one transaction; if they are too many, in several, each with the first item."""
-    first, found = keys[0], list[Any]()
-    most = TRANSACTION_ACTIONS - 1
-    for at in range(1, max(len(keys), 2), most):
-        part = [first, *keys[at : at + most]]
-        body = {"TransactItems": [{"Get": {"TableName": table, "Key": key}} for key in part]}
-        answers = yield from patiently(Request("TransactGetItems", body, ", ".join(map(key_text, part))))
-        items = [one.get("Item") for one in answers["Responses"]]
-        if found and not same(items[0] or {}, found[0] or {}):
-            return (yield from _moment(table, keys))
-        found = [items[0], *found[1:], *items[1:]]
-    return found
+    first_key, items = keys[0], list[Any]()
+    batch_size = TRANSACTION_ACTIONS - 1
+    for start in range(1, max(len(keys), 2), batch_size):
+        batch = [first_key, *keys[start : start + batch_size]]
+        body = {"TransactItems": [{"Get": {"TableName": table, "Key": key}} for key in batch]}
+        answers = yield from patiently(Request("TransactGetItems", body, ", ".join(map(key_text, batch))))
+        batch_items = [response.get("Item") for response in answers["Responses"]]
+        # If the first item is the same in two transactions, the items of both belong to it as it is now.
+        if items and not same(batch_items[0] or {}, items[0] or {}):
+            return (yield from _read_together(table, keys))
+        items = [batch_items[0], *items[1:], *batch_items[1:]]
+    return items
 
 
 def patiently(request: Request) -> Steps[Any]:

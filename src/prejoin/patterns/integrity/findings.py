@@ -96,8 +96,8 @@ class Finding(msgspec.Struct, frozen=True):
     def detail(self) -> str:
         """The item, and how to fix it."""
         if self.holder:
-            both = f"{key_text(self.holder)} has it, and {key_text(self.by)} has the same value"
-            return f"{self.entity} {key_text(self.key)}: {both}: change or delete one of them"
+            conflict_text = f"{key_text(self.holder)} has it, and {key_text(self.by)} has the same value"
+            return f"{self.entity} {key_text(self.key)}: {conflict_text}: change or delete one of them"
         reason = f" ({self.reason})" if self.reason else ""
         return f"{self.entity} {key_text(self.key)}: {self.fix}{reason}"
 
@@ -131,8 +131,8 @@ class Judge:
                         self._others.add(facet_tag(facet))
                     else:
                         self._owners[facet_tag(facet)] = entity
-        ours = [facet for facet in schema.facets if facet.slot != TABLE]
-        self._index_names = {name for facet in ours for name in schema.template_keys(facet).names}
+        template_facets = [facet for facet in schema.facets if facet.slot != TABLE]
+        self._index_names = {name for facet in template_facets for name in schema.template_keys(facet).names}
 
     def key_of(self, item: Json) -> Json:
         return self.schema.item_key(item)
@@ -144,9 +144,9 @@ class Judge:
         """Return the keys of the items that are needed to check an item."""
         entity, owner = self.kind(item)
         if entity is not None and (values := values_of(entity, item)) is not None:
-            for one in self._expected(entity, values):
-                yield self.key_of(one)
-                if (other_owner := self._other_owner(one, item)) is not None:
+            for expected_item in self._items_expected(entity, values):
+                yield self.key_of(expected_item)
+                if (other_owner := self._other_owner(expected_item, item)) is not None:
                     yield other_owner
             yield from (key for _, key in self._parents(entity, values))
             yield from (key for _, key in self._sources(entity, values))
@@ -159,7 +159,7 @@ class Judge:
             return []
         entity, owner = self.kind(item)
         if entity is not None:
-            return list(self._own(entity, item, around))
+            return list(self._entity_findings(entity, item, around))
         if owner is not None:
             return list(self._owned_findings(owner, item, around))
         tag = item.get(self.schema.type_attribute, {}).get("S", "")
@@ -167,61 +167,91 @@ class Judge:
             return []
         return [Finding("unknown", tag, self.key_of(item), item, None)]
 
-    def _own(self, entity: BoundEntity[Any], item: Json, around: Around) -> Iterator[Finding]:
+    def _entity_findings(self, entity: BoundEntity[Any], item: Json, around: Around) -> Iterator[Finding]:
         key = self.key_of(item)
         try:
             values = entity.codec.values(entity.codec.decode(item))
         except (ValueError, TypeError) as error:  # a CodecError, or what the class itself says
             yield Finding("damaged", entity.tag, key, item, None, reason=str(error))
             return
-        wanted = self.schema.facet_key(entity.base, values)
-        if not same(key, wanted):
-            yield Finding("misplaced", entity.tag, key, item, wanted)
+        expected_key = self.schema.facet_key(entity.base, values)
+        if not same(key, expected_key):
+            yield Finding("misplaced", entity.tag, key, item, expected_key)
             return
-        keys = self._index_keys(entity, values)
-        own = {attribute.wire for attribute in entity.codec.attributes.values()}
-        found = {name: item[name] for name in self._index_names - own if name in item}
-        if not same(found, keys):
-            yield Finding("index keys", entity.tag, key, found, keys, key, item)
-        for one in self._expected(entity, values):
-            there = around[self.key(one)]
-            if there is not None and self.is_expired(there):
-                continue
-            other_owner = self._other_owner(one, item)
-            if other_owner is not None and not self._is_expected_by(entity, around[self.key(other_owner)], one):
-                continue  # `prejoin evolve` writes the twin first, or reports that both items were changed
-            tag, place = one[self.schema.type_attribute]["S"], self.key_of(one)
-            if there is None:
-                yield Finding("missing", tag, place, None, one, key, item)
-            elif not self._for(entity, there, other_owner or item):
-                holder = self._owner_key(entity, there) if self.kind(there)[1] is entity else None
-                yield Finding("taken", tag, place, there, one, key, item, holder=holder or {})
-            elif not same(there, one):
-                yield Finding("drifted", tag, place, there, one, key, item)
+        yield from self._index_key_findings(entity, item, values)
+        yield from self._pattern_item_findings(entity, item, values, around)
         for tag, place in self._parents(entity, values):
             if around[self.key(place)] is None:
                 yield Finding("parentless", entity.tag, key, item, place | {self.schema.type_attribute: {"S": tag}})
+        yield from self._source_findings(entity, item, values, around)
+
+    def _index_key_findings(self, entity: BoundEntity[Any], item: Json, values: Mapping[str, Any]) -> Iterator[Finding]:
+        """Compare the index keys of an item with those that its attributes give."""
+        key = self.key_of(item)
+        index_keys = self._index_keys(entity, values)
+        # The key of an index on an attribute is the attribute itself.
+        wires = {attribute.wire for attribute in entity.codec.attributes.values()}
+        stored_keys = {name: item[name] for name in self._index_names - wires if name in item}
+        if not same(stored_keys, index_keys):
+            yield Finding("index keys", entity.tag, key, stored_keys, index_keys, key, item)
+
+    def _pattern_item_findings(
+        self, entity: BoundEntity[Any], item: Json, values: Mapping[str, Any], around: Around
+    ) -> Iterator[Finding]:
+        """Compare the copies and guards of an item with those that its attributes give."""
+        key = self.key_of(item)
+        for expected_item in self._items_expected(entity, values):
+            stored_item = around[self.key(expected_item)]
+            if stored_item is not None and self.is_expired(stored_item):
+                continue
+            other_owner = self._other_owner(expected_item, item)
+            if other_owner is not None:
+                twin = around[self.key(other_owner)]
+                if not self._is_expected_by(entity, twin, expected_item):
+                    continue  # `prejoin evolve` writes the twin first, or reports that both items were changed
+            tag, place = expected_item[self.schema.type_attribute]["S"], self.key_of(expected_item)
+            if stored_item is None:
+                yield Finding("missing", tag, place, None, expected_item, key, item)
+            elif not self._belongs_to(entity, stored_item, other_owner or item):
+                holder = self._owner_key(entity, stored_item) if self.kind(stored_item)[1] is entity else None
+                yield Finding("taken", tag, place, stored_item, expected_item, key, item, holder=holder or {})
+            elif not same(stored_item, expected_item):
+                yield Finding("drifted", tag, place, stored_item, expected_item, key, item)
+
+    def _source_findings(
+        self, entity: BoundEntity[Any], item: Json, values: Mapping[str, Any], around: Around
+    ) -> Iterator[Finding]:
+        """Compare the attributes that follow a source with those of the source."""
+        key = self.key_of(item)
         for pattern, place in self._sources(entity, values):
             source = around[self.key(place)]
-            theirs = values_of(pattern.source.entity, source) if source and not self.is_expired(source) else None
-            current = {own: theirs[name] for own, name in pattern.declared.attributes.items()} if theirs else {}
-            if any(values[own] != value for own, value in current.items()):
-                found = entity.codec.encode_values({own: values[own] for own in current})
-                yield Finding("outdated", entity.tag, key, found, entity.codec.encode_values(current), key, item)
+            if source is None or self.is_expired(source):
+                continue  # without a source, the item keeps the last values
+            source_values = values_of(pattern.source.entity, source)
+            if source_values is None:
+                continue  # a damaged source is a finding of its own
+            source_json = {
+                name: source_values[source_name] for name, source_name in pattern.declared.attributes.items()
+            }
+            if any(values[name] != value for name, value in source_json.items()):
+                item_json = entity.codec.encode_values({name: values[name] for name in source_json})
+                yield Finding(
+                    "outdated", entity.tag, key, item_json, entity.codec.encode_values(source_json), key, item
+                )
 
     def _owned_findings(self, entity: BoundEntity[Any], item: Json, around: Around) -> Iterator[Finding]:
         key, tag = self.key_of(item), item[self.schema.type_attribute]["S"]
-        of = self._owner_key(entity, item)
-        if of is None:
+        owner_key = self._owner_key(entity, item)
+        if owner_key is None:
             yield Finding("damaged", tag, key, item, None)
             return
-        owner = around[self.key(of)]
+        owner = around[self.key(owner_key)]
         if owner is not None:
             if self.is_expired(owner) or self.entity_of(owner) is not entity:
                 return
             if values_of(entity, owner) is None or self._is_expected_by(entity, owner, item):
                 return
-        yield Finding("orphaned", tag, key, item, None, of, owner)
+        yield Finding("orphaned", tag, key, item, None, owner_key, owner)
 
     def kind(self, item: Json) -> tuple[BoundEntity[Any] | None, BoundEntity[Any] | None]:
         """Return the entity of an item, or the one that a pattern maintains it for."""
@@ -240,14 +270,14 @@ class Judge:
         tag = item.get(self.schema.type_attribute, {}).get("S", "")
         return entity or self._twins.get(tag)
 
-    def _other_owner(self, expected: Json, item: Json) -> Json | None:
+    def _other_owner(self, expected_item: Json, item: Json) -> Json | None:
         """Return the key of the twin that an expected item belongs to; None if it belongs to the item itself."""
-        owner = expected.get(OWNER, {}).get("M")
+        owner = expected_item.get(OWNER, {}).get("M")
         if not self._twins or owner is None or self.key(owner) == self.key(item):
             return None
         return dict(owner)
 
-    def _expected(self, entity: BoundEntity[Any], values: Mapping[str, Any]) -> Iterator[Json]:
+    def _items_expected(self, entity: BoundEntity[Any], values: Mapping[str, Any]) -> Iterator[Json]:
         for pattern in entity.patterns:
             for item in pattern.expected(self.schema, values):
                 yield canonical_item(item)
@@ -255,7 +285,9 @@ class Judge:
     def _is_expected_by(self, entity: BoundEntity[Any], owner: Json | None, item: Json) -> bool:
         """Return whether an owner has values for which a pattern maintains this item."""
         values = values_of(entity, owner) if owner is not None else None
-        return values is not None and any(self.key(one) == self.key(item) for one in self._expected(entity, values))
+        return values is not None and any(
+            self.key(expected_item) == self.key(item) for expected_item in self._items_expected(entity, values)
+        )
 
     def _parents(self, entity: BoundEntity[Any], values: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
         """Return the type tags and keys of the parents that an item with these values needs."""
@@ -276,17 +308,18 @@ class Judge:
 
     def counts(self, entity: BoundEntity[Any]) -> list[str]:
         """Return the attributes of an entity that hold aggregates of children."""
-        patterns = [pattern for one in self.schema.entities for pattern in one.patterns]
-        return [one.attribute for one in patterns if isinstance(one, ParentAggregate) and one.cls is entity.codec.cls]
+        patterns = [pattern for child in self.schema.entities for pattern in child.patterns]
+        aggregates = [pattern for pattern in patterns if isinstance(pattern, ParentAggregate)]
+        return [aggregate.attribute for aggregate in aggregates if aggregate.cls is entity.codec.cls]
 
     def _index_keys(self, entity: BoundEntity[Any], values: Mapping[str, Any]) -> Json:
-        found: Json = {}
+        index_keys: Json = {}
         for facet in entity.indexes.values():
             if facet.has(values):
                 names = self.schema.template_keys(facet).names
-                written = self.schema.facet_key(facet, values)
-                found |= {name: written[name] for name in names}
-        return found
+                facet_key = self.schema.facet_key(facet, values)
+                index_keys |= {name: facet_key[name] for name in names}
+        return index_keys
 
     def _owner_key(self, entity: BoundEntity[Any], item: Json) -> Json | None:
         """Return the key of the owner of an item; None if it is not known."""
@@ -295,17 +328,17 @@ class Judge:
             return dict(owner)
         try:
             attributes = [entity.codec.attribute(name) for name in entity.base.attributes]
-            values = {one.name: one.value.decode(item[one.wire]) for one in attributes}
+            values = {attribute.name: attribute.value.decode(item[attribute.wire]) for attribute in attributes}
             return self.schema.facet_key(entity.base, values)
         except (KeyError, ValueError):
             return None
 
-    def _for(self, entity: BoundEntity[Any], there: Json, owner: Json) -> bool:
+    def _belongs_to(self, entity: BoundEntity[Any], item: Json, owner: Json) -> bool:
         """Return whether an item belongs to this owner."""
-        if self.kind(there)[1] is not entity:
+        if self.kind(item)[1] is not entity:
             return False
-        of = self._owner_key(entity, there)
-        return of is not None and self.key(of) == self.key(owner)
+        owner_key = self._owner_key(entity, item)
+        return owner_key is not None and self.key(owner_key) == self.key(owner)
 
     def is_expired(self, item: Json) -> bool:
         return is_expired(self.schema.ttl, item)
@@ -318,6 +351,6 @@ def values_of(entity: BoundEntity[Any], item: Json) -> Mapping[str, Any] | None:
         return None
 
 
-def same(one: Json, other: Json) -> bool:
+def same(first: Json, other: Json) -> bool:
     """Return whether two items are equal; sets have no order."""
-    return one.keys() == other.keys() and all(equal(value, other[name]) for name, value in one.items())
+    return first.keys() == other.keys() and all(equal(value, other[name]) for name, value in first.items())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from prejoin.patterns.aggregates.recount import recounted
+from prejoin.patterns.aggregates.recount import recount_steps
 from prejoin.patterns.follows import refreshed_item
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.table.codec.values import Json
@@ -41,8 +41,8 @@ def _repair(schema: Schema, table: str, finding: Finding) -> Steps[bool]:
     if finding.kind == "miscounted":
         return (yield from _repair_count(schema, table, finding))
     if finding.kind == "outdated":
-        return (yield from _refreshed(schema, table, finding))
-    actions = [{kind: {"TableName": table, **said}} for kind, said in _actions(schema, finding)]
+        return (yield from _repair_outdated(schema, table, finding))
+    actions = [{kind: {"TableName": table, **parameters}} for kind, parameters in _actions(schema, finding)]
     try:
         yield from patiently(Request("TransactWriteItems", {"TransactItems": actions}, key_text(finding.key)))
     except DynamoDBError as error:
@@ -58,10 +58,10 @@ def _repair_count(schema: Schema, table: str, finding: Finding) -> Steps[bool]:
     values = values_of(entity, finding.owner)
     assert values is not None
     key = {name: values[name] for name in entity.base.attributes}
-    return bool((yield from recounted(schema, table, entity.codec.cls, key, keep_extremes=True)))
+    return bool((yield from recount_steps(schema, table, entity.codec.cls, key, keep_extremes=True)))
 
 
-def _refreshed(schema: Schema, table: str, finding: Finding) -> Steps[bool]:
+def _repair_outdated(schema: Schema, table: str, finding: Finding) -> Steps[bool]:
     # Not a read of the client: that would hide an item that is marked as deleted.
     request = Request(
         "GetItem", {"TableName": table, "Key": finding.key, "ConsistentRead": True}, key_text(finding.key)
@@ -73,41 +73,45 @@ def _refreshed(schema: Schema, table: str, finding: Finding) -> Steps[bool]:
 
 def _actions(schema: Schema, finding: Finding) -> Iterator[tuple[str, dict[str, Any]]]:
     """Return the actions that repair a finding, if nothing has changed."""
-    judge, found, expected, owner = Judge(schema), finding.found, finding.expected, finding.owner
+    judge, stored_item, expected_item, owner = Judge(schema), finding.found, finding.expected, finding.owner
     if finding.kind == "index keys":
-        assert expected is not None
+        assert expected_item is not None
         assert owner is not None
-        to = Placeholders()
-        sets = [f"{to.name(name)} = {to.value(value)}" for name, value in expected.items()]
-        removes = [to.name(name) for name in (found or {}) if name not in expected]
+        placeholders = Placeholders()
+        sets = [f"{placeholders.name(name)} = {placeholders.value(value)}" for name, value in expected_item.items()]
+        removes = [placeholders.name(name) for name in (stored_item or {}) if name not in expected_item]
         clauses = [f"SET {', '.join(sets)}"] * bool(sets) + [f"REMOVE {', '.join(removes)}"] * bool(removes)
-        condition = _as_found(judge, owner, [*owner, *expected], to)
+        condition = _unchanged_condition(judge, owner, [*owner, *expected_item], placeholders)
         yield "Update", {"Key": finding.key, "UpdateExpression": " ".join(clauses), **condition}
         return
-    kept = {*(found or {}), *(expected or {})}
-    yield "ConditionCheck", {"Key": finding.by, **_as_found(judge, owner, _deciding(judge, owner, kept))}
-    condition = _as_found(judge, found, [*(found or {}), *(expected or {})])
-    if expected is None:
+    names = {*(stored_item or {}), *(expected_item or {})}
+    owner_condition = _unchanged_condition(judge, owner, _deciding_names(judge, owner, names))
+    yield "ConditionCheck", {"Key": finding.by, **owner_condition}
+    condition = _unchanged_condition(judge, stored_item, [*(stored_item or {}), *(expected_item or {})])
+    if expected_item is None:
         yield "Delete", {"Key": finding.key, **condition}
     else:
-        yield "Put", {"Item": expected, **condition}
+        yield "Put", {"Item": expected_item, **condition}
 
 
-def _deciding(judge: Judge, owner: Json | None, names: set[str]) -> list[str]:
+def _deciding_names(judge: Judge, owner: Json | None, names: set[str]) -> list[str]:
     """Return the attributes of an owner that decide about a finding: its own, and counts only if a copy has them."""
     entity = judge.entity_of(owner) if owner is not None else None
     if entity is None:
         return []
     counts = judge.counts(entity)
     wires = [attribute.wire for attribute in entity.codec.attributes.values() if attribute.name not in counts]
-    return [*wires, *(wire for name in counts if (wire := entity.codec.attribute(name).wire) in names)]
+    count_wires = [entity.codec.attribute(name).wire for name in counts]
+    return [*wires, *(wire for wire in count_wires if wire in names)]
 
 
-def _as_found(judge: Judge, item: Json | None, names: Sequence[str], to: Placeholders | None = None) -> dict[str, Any]:
+def _unchanged_condition(
+    judge: Judge, item: Json | None, names: Sequence[str], placeholders: Placeholders | None = None
+) -> dict[str, Any]:
     """Return the condition that these attributes of an item have not changed, or that there is still no item."""
-    to = to or Placeholders()
+    placeholders = placeholders or Placeholders()
     if item is None:
-        text = f"attribute_not_exists({to.name(judge.names[0])})"
+        text = f"attribute_not_exists({placeholders.name(judge.names[0])})"
     else:
         unique = dict.fromkeys(names)
         if len(unique) > MOST_COMPARED:
@@ -115,8 +119,11 @@ def _as_found(judge: Judge, item: Json | None, names: Sequence[str], to: Placeho
                 f"{key_text(judge.key_of(item))} has more than {MOST_COMPARED} attributes, too many for one "
                 "condition. Repair it by hand"
             )
-        text = " AND ".join(
-            f"{to.name(name)} = {to.value(item[name])}" if name in item else f"attribute_not_exists({to.name(name)})"
-            for name in unique
-        )
-    return {"ConditionExpression": text, **to.parameters()}
+        text = " AND ".join(unchanged_test(item, name, placeholders) for name in unique)
+    return {"ConditionExpression": text, **placeholders.parameters()}
+
+
+def unchanged_test(item: Json, name: str, placeholders: Placeholders) -> str:
+    """Return the test that an attribute of an item has not changed; an absent one is still absent."""
+    path = placeholders.name(name)
+    return f"{path} = {placeholders.value(item[name])}" if name in item else f"attribute_not_exists({path})"

@@ -27,6 +27,8 @@ from prejoin.table.schema.bind import BoundEntity, facet_tag, is_natural
 from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.schema import Schema
 
+from .repair import unchanged_test
+
 if TYPE_CHECKING:
     from prejoin.table.client.async_client import AsyncClient
     from prejoin.table.client.client import Client
@@ -121,9 +123,9 @@ def _steps(
     cursors: Cursors | None,
 ) -> Steps[Resharded]:
     name = fingerprint("reshard", table, entity.tag, segment, segments)
-    start = None if after is None else _opened(schema, name, after, cursors)
-    done = Resharded()
-    kinds = _kinds(entity)
+    start = None if after is None else _start_key(schema, name, after, cursors)
+    result = Resharded()
+    facets_by_tag = _facets_by_tag(entity)
     while True:
         body: dict[str, Any] = {"TableName": table, "ConsistentRead": True}
         if segments > 1:
@@ -135,45 +137,46 @@ def _steps(
         except DynamoDBError as error:
             raise (after is not None and refusal(error)) or error from None
         for item in answer["Items"]:
-            facets = kinds.get(item.get(schema.type_attribute, {}).get("S", ""))
+            facets = facets_by_tag.get(item.get(schema.type_attribute, {}).get("S", ""))
             if facets is not None:
-                moved = yield from _put_right(schema, table, entity, facets, item)
-                done = Resharded(done.read + 1, done.moved + moved)
+                is_moved = yield from _put_right(schema, table, entity, facets, item)
+                result = Resharded(result.read + 1, result.moved + is_moved)
         start = answer.get("LastEvaluatedKey")
-        done = Resharded(done.read, done.moved, encode_cursor(Position(name, 0, [start]), cursors) if start else None)
+        cursor = encode_cursor(Position(name, 0, [start]), cursors) if start else None
+        result = Resharded(result.read, result.moved, cursor)
         if progress is not None:
-            progress(done)
+            progress(result)
         if not start:
-            return done
+            return result
 
 
-def _opened(schema: Schema, name: str, after: str, cursors: Cursors | None) -> Json | None:
-    """Return the key of a cursor."""
-    position = open_cursor(after, cursors)
+def _start_key(schema: Schema, name: str, cursor: str, cursors: Cursors | None) -> Json | None:
+    """Return the key after which a Scan continues. Refuse a cursor that is not of this reshard, or that was changed."""
+    position = open_cursor(cursor, cursors)
     check_query(position, name, 1, 1)
-    (key,) = position.keys
-    if key is not None:
-        keys = schema.keys(TABLE)
-        check_key(key, keys.names, schema.key_types, keys, None)
-    return key
+    (start_key,) = position.keys
+    if start_key is not None:
+        table_keys = schema.keys(TABLE)
+        check_key(start_key, table_keys.names, schema.key_types, table_keys, None)
+    return start_key
 
 
-def _kinds(entity: BoundEntity[Any]) -> dict[str, Sequence[Facet]]:
+def _facets_by_tag(entity: BoundEntity[Any]) -> dict[str, Sequence[Facet]]:
     """Return the indexes with key templates, by the type tags of an entity's items and copies."""
-    found: dict[str, Sequence[Facet]] = {entity.tag: tuple(entity.indexes.values())}
+    facets_by_tag: dict[str, Sequence[Facet]] = {entity.tag: tuple(entity.indexes.values())}
     for facet in entity.facets:
         if facet.copy and facet.slot != TABLE and not is_natural(facet):
-            found[facet_tag(facet)] = (*found.get(facet_tag(facet), ()), facet)
-    return found
+            facets_by_tag[facet_tag(facet)] = (*facets_by_tag.get(facet_tag(facet), ()), facet)
+    return facets_by_tag
 
 
 def _put_right(
     schema: Schema, table: str, entity: BoundEntity[Any], facets: Sequence[Facet], item: Json | None
 ) -> Steps[bool]:
     """Write the keys of one item, again if it has changed. Return whether there was anything to do."""
-    moved = False
-    while item is not None and (wrong := _wrong(schema, entity, facets, item)):
-        body = {"TableName": table, **_update(schema, entity, facets, item, wrong)}
+    is_moved = False
+    while item is not None and (wrong_keys := _wrong_keys(schema, entity, facets, item)):
+        body = {"TableName": table, **_update(schema, entity, facets, item, wrong_keys)}
         try:
             yield Request("UpdateItem", body, key_text(body["Key"]))
         except DynamoDBError as error:
@@ -181,44 +184,54 @@ def _put_right(
                 raise
             item = error.fields.get("Item")
         else:
-            moved, item = True, None
-    return moved
+            is_moved, item = True, None
+    return is_moved
 
 
-def _wrong(schema: Schema, entity: BoundEntity[Any], facets: Sequence[Facet], item: Json) -> dict[str, Json | None]:
+def _wrong_keys(
+    schema: Schema, entity: BoundEntity[Any], facets: Sequence[Facet], item: Json
+) -> dict[str, Json | None]:
     """Return the wrong key attributes of indexes, with their right values; None to remove one."""
     if facets and facets[0].copy:  # which may not hold all that an object needs, but all that its keys are made of
         attributes = [entity.codec.attribute(name) for facet in facets for name in facet.placing]
-        values = {one.name: one.value.decode(item[one.wire]) for one in attributes if one.wire in item}
+        values = {
+            attribute.name: attribute.value.decode(item[attribute.wire])
+            for attribute in attributes
+            if attribute.wire in item
+        }
     else:
         values = entity.codec.values(entity.codec.decode(item))
-    found: dict[str, Json | None] = {}
+    expected_keys: dict[str, Json | None] = {}
     for facet in facets:
-        right = schema.facet_key(facet, values) if facet.has(values) else {}
-        found |= {name: right.get(name) for name in schema.template_keys(facet).names}
-    return {name: value for name, value in found.items() if item.get(name) != value}
+        facet_key = schema.facet_key(facet, values) if facet.has(values) else {}
+        expected_keys |= {name: facet_key.get(name) for name in schema.template_keys(facet).names}
+    return {name: value for name, value in expected_keys.items() if item.get(name) != value}
 
 
 def _update(
-    schema: Schema, entity: BoundEntity[Any], facets: Sequence[Facet], item: Json, wrong: Mapping[str, Json | None]
+    schema: Schema, entity: BoundEntity[Any], facets: Sequence[Facet], item: Json, wrong_keys: Mapping[str, Json | None]
 ) -> dict[str, Any]:
-    to = Placeholders()
-    sets = [f"{to.name(name)} = {to.value(value)}" for name, value in wrong.items() if value is not None]
-    removes = [to.name(name) for name, value in wrong.items() if value is None]
+    placeholders = Placeholders()
+    sets, removes = [], []
+    for name, value in wrong_keys.items():
+        if value is None:
+            removes.append(placeholders.name(name))
+        else:
+            sets.append(f"{placeholders.name(name)} = {placeholders.value(value)}")
     clauses = [f"SET {', '.join(sets)}"] if sets else []
     if removes:
         clauses.append(f"REMOVE {', '.join(removes)}")
     # What was read in one piece has to be so still: the attributes that decide, and the keys as they were found.
     placing = {entity.codec.attribute(name).wire for facet in facets for name in facet.placing}
     key = schema.item_key(item)
-    held = [
-        f"{to.name(name)} = {to.value(item[name])}" if name in item else f"attribute_not_exists({to.name(name)})"
-        for name in sorted({*placing, *wrong} - set(key))
-    ]
+    compared_names = sorted({*placing, *wrong_keys} - set(key))
+    conditions = [unchanged_test(item, name, placeholders) for name in compared_names]
+    # The item must still exist: an update would create it, and the names that are compared may all be absent.
+    conditions.insert(0, f"attribute_exists({placeholders.name(next(iter(key)))})")
     return {
         "Key": key,
         "UpdateExpression": " ".join(clauses),
-        "ConditionExpression": " AND ".join([f"attribute_exists({to.name(next(iter(key)))})", *held]),
+        "ConditionExpression": " AND ".join(conditions),
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        **to.parameters(),
+        **placeholders.parameters(),
     }

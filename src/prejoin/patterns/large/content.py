@@ -15,6 +15,7 @@ from itertools import chain, islice
 from typing import IO, TYPE_CHECKING, Any, TypeVar, overload
 
 from prejoin.keys import TABLE
+from prejoin.keys.content import OBJECT_SIZE, PART_SIZE
 from prejoin.table.client.reads import get_steps
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.render import Placeholders
@@ -30,7 +31,7 @@ from prejoin.table.write.from_call import check_known, delete_write, update_writ
 from prejoin.table.write.model import key_texts
 from prejoin.transport.errors import TransportError
 
-from .large import OBJECT_SIZE, PART_SIZE, LargePattern, LargeValue, Place, large_pattern
+from .large import LargePattern, LargeValue, Place, large_pattern
 
 if TYPE_CHECKING:
     from prejoin.table.client.async_client import AsyncClient
@@ -150,20 +151,20 @@ def _of_record(db: Client | AsyncClient, record: Any, attribute: str) -> Content
 
 def _delete(schema: Schema, table: str, cls: type[Any], arguments: Mapping[str, Any]) -> Steps[bool]:
     _, key = check_known(schema, cls, arguments)
-    patterns = [one for one in schema.entity(cls).patterns if isinstance(one, LargePattern)]
+    patterns = [pattern for pattern in schema.entity(cls).patterns if isinstance(pattern, LargePattern)]
     for _ in range(ATTEMPTS):
-        now = yield from get_steps(schema, table, cls, key, True, None)
-        if now is None:
+        record = yield from get_steps(schema, table, cls, key, True, None)
+        if record is None:
             return False
-        known = {one.attribute: getattr(now, one.attribute) for one in patterns}
+        stored_values = {pattern.attribute: getattr(record, pattern.attribute) for pattern in patterns}
         try:
-            yield from write_one(schema, table, delete_write(schema, cls, None, {**key, **known}, True, None))
+            yield from write_one(schema, table, delete_write(schema, cls, None, {**key, **stored_values}, True, None))
         except ConditionFailed as error:
             if error.elsewhere:
                 raise
             continue  # a content was replaced
-        for one in patterns:
-            yield from Contents(schema, table, cls, one.attribute, key).remove(known[one.attribute])
+        for pattern in patterns:
+            yield from Contents(schema, table, cls, pattern.attribute, key).remove(stored_values[pattern.attribute])
         return True
     raise Conflict(f"the contents of {cls.__name__} changed at each of {ATTEMPTS} attempts. Nothing was deleted")
 
@@ -182,42 +183,43 @@ class Contents:
     # --- Write --------------------------------------------------------------------------------------------------------
 
     def store(self, source: Source) -> Steps[LargeValue]:
-        declared, upload = self.pattern.declared, ulid()
-        part_size = OBJECT_SIZE if declared.store else PART_SIZE
+        large, upload = self.pattern.declared, ulid()
+        part_size = OBJECT_SIZE if large.store else PART_SIZE
         pieces = _pieces(source, part_size)
+        # Two pieces tell whether the content has a single one, which may fit into the item.
         beginning = list(islice(pieces, 2))
-        sha256, size, count = hashlib.sha256(), 0, 0
-        whole = b"".join(beginning)
-        if len(beginning) < 2 and len(whole) <= _RATIO * declared.inline:
-            data, compressed = _packed(whole, declared.compress)
-            if len(data) <= declared.inline:
-                digest = hashlib.sha256(whole).hexdigest()
-                return LargeValue("item", len(whole), digest, upload, part_size, data, compressed)
-        rest = chain(beginning, pieces)
-        while parts := list(islice(rest, 1 if declared.store else AT_ONCE)):
+        checksum, size, count = hashlib.sha256(), 0, 0
+        content = b"".join(beginning)
+        if len(beginning) < 2 and len(content) <= _RATIO * large.inline:
+            data, is_compressed = _compress(content, large.compress)
+            if len(data) <= large.inline:
+                digest = hashlib.sha256(content).hexdigest()
+                return LargeValue("item", len(content), digest, upload, part_size, data, is_compressed)
+        all_pieces = chain(beginning, pieces)
+        while parts := list(islice(all_pieces, 1 if large.store else AT_ONCE)):
             for part in parts:
-                sha256.update(part)
+                checksum.update(part)
                 size += len(part)
             yield from self._put(upload, count, parts)
             count += len(parts)
-        return LargeValue(self.pattern.place(self.schema), size, sha256.hexdigest(), upload, part_size)
+        return LargeValue(self.pattern.place(self.schema), size, checksum.hexdigest(), upload, part_size)
 
     def _put(self, upload: str, first: int, parts: Sequence[bytes]) -> Steps[None]:
         store = self.pattern.declared.store
         if store is not None:
-            for at, part in enumerate(parts, first):
-                object_key = self._object(self.pattern.place(self.schema), upload, at)
+            for part_number, part in enumerate(parts, first):
+                object_key = self._object(self.pattern.place(self.schema), upload, part_number)
                 yield Blocking(partial(store.put, object_key, part))
             return
         owners = [{"M": self.schema.facet_key(owner, self.key)} for owner in self.pattern.owners]
         tags = [{"S": facet.entity} for facet in self.pattern.facets]
         puts: list[Request] = []
-        for at, part in enumerate(parts, first):
-            data, compressed = _packed(part, self.pattern.declared.compress)
+        for part_number, part in enumerate(parts, first):
+            data, is_compressed = _compress(part, self.pattern.declared.compress)
             content: Json = {DATA: {"B": base64.b64encode(data).decode()}}
-            if compressed:
+            if is_compressed:
                 content[COMPRESSED] = {"BOOL": True}
-            keys = self.pattern.keys(self.schema, self.key, upload, at)
+            keys = self.pattern.keys(self.schema, self.key, upload, part_number)
             for key, tag, owner in zip(keys, tags, owners, strict=True):
                 item = {**key, self.schema.type_attribute: tag, OWNER: owner, **content}
                 puts.append(Request("PutItem", {"TableName": self.table, "Item": item}, " / ".join(key_texts(key))))
@@ -225,34 +227,34 @@ class Contents:
         yield tuple(puts)
 
     def replace(self, source: Source) -> Steps[LargeValue]:
-        new = yield from self.store(source)
+        new_value = yield from self.store(source)
         try:
-            old = yield from self._refer(new)
+            old_value = yield from self._replace_reference(new_value)
         except TableError:
-            yield from self.remove(new)
+            yield from self.remove(new_value)
             raise
         if not self.pattern.kept:
-            yield from self.remove(old)
-        return new
+            yield from self.remove(old_value)
+        return new_value
 
-    def _refer(self, new: LargeValue) -> Steps[LargeValue | None]:
+    def _replace_reference(self, new_value: LargeValue) -> Steps[LargeValue | None]:
         """Let the item refer to a content, and return the one that this replaces."""
         attribute = self.pattern.attribute
-        changes = Changes({attribute: new})
+        changes = Changes({attribute: new_value})
         for _ in range(ATTEMPTS):
-            now = yield from get_steps(self.schema, self.table, self.cls, self.key, True, None)
-            if now is None:
+            record = yield from get_steps(self.schema, self.table, self.cls, self.key, True, None)
+            if record is None:
                 raise NotFound(f"there is no {self.entity.tag} {_key_text(self.key)}")
-            old: LargeValue | None = getattr(now, attribute)
-            known = {**self.key, attribute: old}
-            write = update_write(self.schema, self.cls, changes, None, known, True, None, False)
+            old_value: LargeValue | None = getattr(record, attribute)
+            known_values = {**self.key, attribute: old_value}
+            write = update_write(self.schema, self.cls, changes, None, known_values, True, None, False)
             try:
                 yield from write_one(self.schema, self.table, write)
             except ConditionFailed as error:
                 if error.elsewhere:
                     raise
             else:
-                return old
+                return old_value
         raise Conflict(f"{self.entity.tag} {_key_text(self.key)} changed at each of {ATTEMPTS} attempts")
 
     def remove(self, value: LargeValue | None) -> Steps[None]:
@@ -273,59 +275,61 @@ class Contents:
 
     def read(self, value: LargeValue | None, start: int, end: int | None) -> Steps[bytes]:
         for _ in range(ATTEMPTS):
-            reading = _ContentReader(self, value, start, end)
+            reader = _ContentReader(self, value, start, end)
             pieces: list[bytes] = []
             try:
-                while not reading.done:
-                    pieces.append((yield from reading.next()))
+                while not reader.done:
+                    pieces.append((yield from reader.next()))
                 return b"".join(pieces)
             except (LargeContentError, TransportError):  # a bucket that may not be listed denies a missing object
-                now = yield from get_steps(self.schema, self.table, self.cls, self.key, True, None)
-                other = None if now is None else getattr(now, self.pattern.attribute)
-                if other is None or other == value:
+                record = yield from get_steps(self.schema, self.table, self.cls, self.key, True, None)
+                current_value = None if record is None else getattr(record, self.pattern.attribute)
+                if current_value is None or current_value == value:
                     raise
-                value = other
+                value = current_value
         raise Conflict(f"{self.pattern.attribute} of {self.entity.tag} was replaced during each of {ATTEMPTS} reads")
 
     def parts(self, value: LargeValue, first: int, last: int) -> Steps[bytes]:
         """Read some parts of a content from the table, `last` included."""
-        found = yield from self._query(value, first, last, consistent=False)
-        if None in found:  # the copy of the table that answered may lag behind
-            found = yield from self._query(value, first, last, consistent=True)
-        for part, data in enumerate(found, first):
+        pieces = yield from self._query(value, first, last, consistent=False)
+        if None in pieces:  # the copy of the table that answered may lag behind
+            pieces = yield from self._query(value, first, last, consistent=True)
+        for part, data in enumerate(pieces, first):
             self._check(value, part, data, min(value.part_size, value.size - part * value.part_size))
-        return b"".join(found)
+        return b"".join(pieces)
 
     def object(self, value: LargeValue, part: int, start: int, end: int) -> Steps[bytes]:
         """Read the bytes from `start` up to `end` of one part of a content from the object store."""
         key = self._object(value.place, value.upload, part)
         data = yield Blocking(partial(self._store().get, key, start, end))
         self._check(value, part, data, end - start)
-        found: bytes = data
-        return found
+        content: bytes = data
+        return content
 
     def _check(self, value: LargeValue, part: int, data: bytes | None, size: int) -> None:
         if data is None or len(data) != size:
             raise self.incomplete(f"part {part + 1} of {value.parts} is {'missing' if data is None else 'damaged'}")
 
     def _query(self, value: LargeValue, first: int, last: int, *, consistent: bool) -> Steps[list[Any]]:
-        low, high = (self.pattern.key(self.schema, self.key, value.upload, part) for part in (first, last))
+        part_keys = [self.pattern.key(self.schema, self.key, value.upload, part) for part in range(first, last + 1)]
+        first_key, last_key = part_keys[0], part_keys[-1]
         (pk,), (sk,) = self.schema.keys(TABLE).pk, self.schema.keys(TABLE).sk
-        to = Placeholders()
-        between = f"{to.name(sk)} BETWEEN {to.value(low[sk])} AND {to.value(high[sk])}"
-        text = f"{to.name(pk)} = {to.value(low[pk])} AND {between}"
-        body = {"TableName": self.table, "KeyConditionExpression": text, **to.parameters()}
+        placeholders = Placeholders()
+        low, high = placeholders.value(first_key[sk]), placeholders.value(last_key[sk])
+        between = f"{placeholders.name(sk)} BETWEEN {low} AND {high}"
+        text = f"{placeholders.name(pk)} = {placeholders.value(first_key[pk])} AND {between}"
+        body = {"TableName": self.table, "KeyConditionExpression": text, **placeholders.parameters()}
         if consistent:
             body["ConsistentRead"] = True
         items: dict[str, Json] = {}
         while True:
-            answer = yield Request("Query", body, f"{key_texts(low)[0]} / {key_texts(low)[1]}")
+            answer = yield Request("Query", body, f"{key_texts(first_key)[0]} / {key_texts(first_key)[1]}")
             items |= {item[sk]["S"]: item for item in answer["Items"]}
             if "LastEvaluatedKey" not in answer:
                 break
             body["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
-        keys = (self.pattern.key(self.schema, self.key, value.upload, part) for part in range(first, last + 1))
-        return [_unpacked(items[text]) if (text := key[sk]["S"]) in items else None for key in keys]
+        part_items = [items.get(key[sk]["S"]) for key in part_keys]
+        return [None if item is None else _decompress(item) for item in part_items]
 
     def _store(self) -> Any:
         store = self.pattern.declared.store
@@ -350,34 +354,34 @@ class _ContentReader:
         self._value = value or LargeValue("item", 0, "", "", 1, b"")
         self._at = min(start, self._value.size)
         self._end = self._value.size if end is None else min(end, self._value.size)
-        whole = value is not None and self._at == 0 and self._end == value.size
-        self._sha256 = hashlib.sha256() if whole else None
+        is_whole = value is not None and self._at == 0 and self._end == value.size
+        self._sha256 = hashlib.sha256() if is_whole else None
         self.done = False
 
     def next(self) -> Steps[bytes]:
         """Read the next piece."""
         value = self._value
         if value.place == "item":
-            found = inline_content(value)[self._at : self._end]
+            content = inline_content(value)[self._at : self._end]
         elif self._at >= self._end:
-            found = b""
+            content = b""
         else:
             first = self._at // value.part_size
             offset = first * value.part_size
             if value.place != "parts":
                 end = min(self._end - offset, value.part_size)
-                found = yield from self._contents.object(value, first, self._at - offset, end)
+                content = yield from self._contents.object(value, first, self._at - offset, end)
             else:
                 last = min(first + AT_ONCE - 1, (self._end - 1) // value.part_size)
                 parts = yield from self._contents.parts(value, first, last)
-                found = parts[self._at - offset : self._end - offset]
-        self._at += len(found)
+                content = parts[self._at - offset : self._end - offset]
+        self._at += len(content)
         self.done = value.place == "item" or self._at >= self._end
         if self._sha256:
-            self._sha256.update(found)
+            self._sha256.update(content)
             if self.done and self._sha256.hexdigest() != value.sha256:
                 raise self._contents.incomplete("its checksum is wrong")
-        return found
+        return content
 
 
 def _pieces(source: Source, size: int) -> Iterator[bytes]:
@@ -385,18 +389,18 @@ def _pieces(source: Source, size: int) -> Iterator[bytes]:
     if isinstance(source, str):
         source = source.encode()
     if isinstance(source, bytes | bytearray | memoryview):
-        yield from (bytes(source[at : at + size]) for at in range(0, len(source), size))
+        yield from (bytes(source[start : start + size]) for start in range(0, len(source), size))
         return
-    read = getattr(source, "read", None)
-    given: Iterator[bytes] = iter(source) if read is None else iter(partial(read, size), b"")
-    left = b""
-    for piece in given:
-        left += piece
-        while len(left) >= size:
-            yield left[:size]
-            left = left[size:]
-    if left:
-        yield left
+    read_piece = getattr(source, "read", None)
+    pieces: Iterator[bytes] = iter(source) if read_piece is None else iter(partial(read_piece, size), b"")
+    buffer = b""
+    for piece in pieces:
+        buffer += piece
+        while len(buffer) >= size:
+            yield buffer[:size]
+            buffer = buffer[size:]
+    if buffer:
+        yield buffer
 
 
 def inline_content(value: LargeValue) -> bytes:
@@ -405,18 +409,18 @@ def inline_content(value: LargeValue) -> bytes:
     return zlib.decompress(data) if value.compressed else data
 
 
-def _packed(data: bytes, compress: bool) -> tuple[bytes, bool]:
+def _compress(data: bytes, compress: bool) -> tuple[bytes, bool]:
     """Return data, compressed if that makes it shorter by a tenth. A sample tells: most large files are compressed."""
     if compress and len(data) > 64:
         sample = data[len(data) // 2 :][:_SAMPLE]
         if len(data) <= _SAMPLE or len(zlib.compress(sample, 1)) < 0.95 * len(sample):
-            packed = zlib.compress(data)
-            if len(packed) < 0.9 * len(data):
-                return packed, True
+            compressed_data = zlib.compress(data)
+            if len(compressed_data) < 0.9 * len(data):
+                return compressed_data, True
     return data, False
 
 
-def _unpacked(item: Json) -> bytes:
+def _decompress(item: Json) -> bytes:
     data = base64.b64decode(item[DATA]["B"])
     try:
         return zlib.decompress(data) if COMPRESSED in item else data

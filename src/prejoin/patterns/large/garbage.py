@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from prejoin.keys import TABLE
 from prejoin.patterns.bulk.items import ItemScan
-from prejoin.patterns.bulk.job import MOST, BulkOptions, BulkProgress, Job, run_job
+from prejoin.patterns.bulk.job import BATCH_SIZE, BulkOptions, BulkProgress, Job, run_job
 from prejoin.patterns.clock import Clock, now
 from prejoin.table.codec.values import Json
 from prejoin.table.condition.render import Placeholders
@@ -102,23 +102,25 @@ class _References:
 
     def garbage(self, parts: Sequence[tuple[Json, str, Any]]) -> Steps[list[Any]]:
         """Return the parts, given with their owner and upload, that are old and to which no item refers."""
-        old = [(key_texts(owner), owner, upload, part) for owner, upload, part in parts if upload < self._before]
-        owners = {texts: owner for texts, owner, _, _ in old}
-        used: dict[tuple[str, ...], str] = {}
+        old_parts = [(key_texts(owner), owner, upload, part) for owner, upload, part in parts if upload < self._before]
+        owners = {texts: owner for texts, owner, _, _ in old_parts}
+        current_uploads: dict[tuple[str, ...], str] = {}
         keys = list(owners)
-        for at in range(0, len(keys), SIDE_BY_SIDE):
-            some = keys[at : at + SIDE_BY_SIDE]
-            answers = yield from send_all([self._get(owners[texts]) for texts in some])
-            for texts, answer in zip(some, answers, strict=True):
+        for start in range(0, len(keys), SIDE_BY_SIDE):
+            batch = keys[start : start + SIDE_BY_SIDE]
+            answers = yield from send_all([self._get(owners[texts]) for texts in batch])
+            for texts, answer in zip(batch, answers, strict=True):
                 value = answer.get("Item", {}).get(self._wire, {}).get("M", {})
-                used[texts] = value.get("upload", {}).get("S", "")
-        return [part for texts, _, upload, part in old if used[texts] != upload]
+                current_uploads[texts] = value.get("upload", {}).get("S", "")
+        return [part for texts, _, upload, part in old_parts if current_uploads[texts] != upload]
 
     def _get(self, owner: Json) -> Request:
-        to = Placeholders()
+        placeholders = Placeholders()
         body = {"TableName": self._table, "Key": owner, "ConsistentRead": True}
         return Request(
-            "GetItem", {**body, "ProjectionExpression": to.name(self._wire), **to.parameters()}, key_text(owner)
+            "GetItem",
+            {**body, "ProjectionExpression": placeholders.name(self._wire), **placeholders.parameters()},
+            key_text(owner),
         )
 
 
@@ -127,11 +129,11 @@ class _Parts(ItemScan):
         facet = pattern.facets[0]
         super().__init__(schema, table, segments, f"garbage of {facet.entity} in {table}")
         self._references = _References(schema, table, pattern, before)
-        to = Placeholders()
+        placeholders = Placeholders()
         self._keys = schema.keys(TABLE).names
-        names = ", ".join(to.name(name) for name in (*self._keys, OWNER))
-        tag = f"{to.name(schema.type_attribute)} = {to.value({'S': facet.entity})}"
-        self._filter = {"FilterExpression": tag, "ProjectionExpression": names, **to.parameters()}
+        names = ", ".join(placeholders.name(name) for name in (*self._keys, OWNER))
+        tag = f"{placeholders.name(schema.type_attribute)} = {placeholders.value({'S': facet.entity})}"
+        self._filter = {"FilterExpression": tag, "ProjectionExpression": names, **placeholders.parameters()}
         self._separator = pattern.entity.binder.separator
 
     def _parameters(self) -> dict[str, Any]:
@@ -139,13 +141,13 @@ class _Parts(ItemScan):
 
     def read(self) -> Steps[Sequence[Any]]:
         items = yield from super().read()
-        found = []
+        parts = []
         for item in items:
             key = {name: item[name] for name in self._keys}
             # The sort key ends with the upload and the number of the part.
             upload = item[self._keys[-1]]["S"].split(self._separator)[-2]
-            found.append((item[OWNER]["M"], upload, key))
-        return (yield from self._references.garbage(found))
+            parts.append((item[OWNER]["M"], upload, key))
+        return (yield from self._references.garbage(parts))
 
     def write(self, batch: Sequence[Any]) -> Steps[list[Failure]]:
         requests = {key_texts(key): {"DeleteRequest": {"Key": key}} for key in batch}
@@ -169,11 +171,11 @@ class _Objects(Job):
         self._last = position
 
     def read(self) -> Steps[Sequence[Any]]:
-        keys: list[str] = yield Blocking(lambda: list(islice(self._listed, MOST)))
-        self.done = len(keys) < MOST
-        found = [(*self._pattern.owner_of(key), key) for key in keys if key > self._last]
+        keys: list[str] = yield Blocking(lambda: list(islice(self._listed, BATCH_SIZE)))
+        self.done = len(keys) < BATCH_SIZE
+        objects = [(*self._pattern.owner_of(key), key) for key in keys if key > self._last]
         self._last = keys[-1] if keys else self._last
-        return (yield from self._references.garbage(found))
+        return (yield from self._references.garbage(objects))
 
     def write(self, batch: Sequence[Any]) -> Steps[list[Failure]]:
         for key in batch:

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_type_hints
 import msgspec
 from msgspec.structs import replace
 
-from prejoin.keys.content import PART, UPLOAD, object_folder, part_facet, safe_segment, tenant_folder
+from prejoin.keys.content import INLINE, PART, PART_SIZE, UPLOAD, object_folder, part_facet, safe_segment, tenant_folder
 from prejoin.patterns.copies import owner_form
 from prejoin.patterns.history import HistoryPattern
 from prejoin.table.codec.values import Json
@@ -24,11 +24,6 @@ from prejoin.table.write.model import Write
 
 from .stores import ObjectStore
 
-PART_SIZE = 240 * 1024
-"""Bytes of a part in the table: four are less than the 1 MB of a Query page, and one is less than an item of 400 KB."""
-OBJECT_SIZE = 8 * 1024 * 1024
-"""Bytes of a part in an object store."""
-INLINE = 16 * 1024
 MOST_INLINE = 300 * 1024
 MOST_KEY = 1024
 """Bytes of the key of an object, the limit of S3."""
@@ -123,40 +118,42 @@ class Large(Pattern):
     under both keys."""
 
     def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
-        what = f"{entity.tag}.{self.attribute}"
+        label = f"{entity.tag}.{self.attribute}"
         entity.codec.attribute(self.attribute)
-        said = get_type_hints(entity.codec.cls)[self.attribute]
-        if LargeValue not in (said, *get_args(said)):
-            raise SchemaError(f"{what} has a large content, so its type is LargeValue or LargeValue | None")
+        annotation = get_type_hints(entity.codec.cls)[self.attribute]
+        if LargeValue not in (annotation, *get_args(annotation)):
+            raise SchemaError(f"{label} has a large content, so its type is LargeValue or LargeValue | None")
         if not 0 <= self.inline <= MOST_INLINE:
-            raise SchemaError(f"{what}: inline is {self.inline}, and has to be from 0 to {MOST_INLINE} bytes")
+            raise SchemaError(f"{label}: inline is {self.inline}, and has to be from 0 to {MOST_INLINE} bytes")
         if entity.base.sk is None:
-            raise SchemaError(f"{what}: parts need a sort key, and this table has none")
+            raise SchemaError(f"{label}: parts need a sort key, and this table has none")
         return LargePattern(self, entity)
 
 
 class LargePattern(BoundPattern):
     """`Large`, bound to an entity."""
 
-    def __init__(self, declared: Large, entity: BoundEntity[Any]) -> None:
-        self.declared, self.entity = declared, entity
-        self.attribute = declared.attribute
+    def __init__(self, large: Large, entity: BoundEntity[Any]) -> None:
+        self.declared, self.entity = large, entity
+        self.attribute = large.attribute
         binder, base = entity.binder, entity.base
         assert base.sk is not None
         types = entity.codec.types
         self.owners = [entity.base]
         """The keys of the items that have the parts: the item itself, and its twin between two designs."""
         facets = [part_facet(entity.tag, self.attribute, base.pk, base.sk.attributes, types, binder.separator)]
-        if declared.twin:
-            tag, twin = owner_form(entity, declared.twin)
-            if declared.store is not None or twin.sk is None or not set(twin.attributes) <= set(base.attributes):
-                raise SchemaError(f"{entity.tag}.{self.attribute}: its copy {declared.twin} cannot have its contents")
+        if large.twin:
+            tag, twin = owner_form(entity, large.twin)
+            if large.store is not None or twin.sk is None or not set(twin.attributes) <= set(base.attributes):
+                raise SchemaError(f"{entity.tag}.{self.attribute}: its copy {large.twin} cannot have its contents")
             self.owners.append(twin)
             facets.append(part_facet(tag, self.attribute, twin.pk, twin.sk.attributes, types, binder.separator))
         self.facets = tuple(facets)
 
     def check(self, schema: Schema) -> None:
-        self.kept = any(isinstance(one, HistoryPattern) for one in schema.entity(self.entity.codec.cls).patterns)
+        self.kept = any(
+            isinstance(pattern, HistoryPattern) for pattern in schema.entity(self.entity.codec.cls).patterns
+        )
         """Whether earlier versions refer to contents that have been replaced."""
         if self.entity.expiry:
             raise SchemaError(
@@ -170,11 +167,11 @@ class LargePattern(BoundPattern):
                 f"the key of {write.entity.tag} cannot change, because the parts of {self.attribute} have the same "
                 "key. Insert another one with a content of its own, and delete this one"
             )
-        content = self._written(write)
+        content = self._written_value(write)
         return self._with_value(write, _as_value(content)) if isinstance(content, bytes | str) else write
 
     def prepare(self, schema: Schema, table: str, write: Write) -> Steps[Write] | None:
-        value = self._written(write)
+        value = self._written_value(write)
         if not isinstance(value, LargeValue) or value.place != "item" or value.data is None:
             return None
         if len(value.data) <= self.declared.inline:
@@ -186,13 +183,13 @@ class LargePattern(BoundPattern):
 
         key = {name: write.values[name] for name in self.entity.base.attributes}
         contents = Contents(schema, table, self.entity.codec.cls, self.attribute, key)
-        stored = yield from contents.store(inline_content(value))
-        return self._with_value(write, stored)
+        stored_value = yield from contents.store(inline_content(value))
+        return self._with_value(write, stored_value)
 
-    def _written(self, write: Write) -> Any:
+    def _written_value(self, write: Write) -> Any:
         """Return the value that a write gives to the attribute; None if it gives none."""
-        written = write.values if write.verb in ("insert", "put") else write.changes.sets
-        return written.get(self.attribute)
+        written_values = write.values if write.verb in ("insert", "put") else write.changes.sets
+        return written_values.get(self.attribute)
 
     def _with_value(self, write: Write, value: LargeValue) -> Write:
         if write.verb in ("insert", "put"):
@@ -237,26 +234,26 @@ class LargePattern(BoundPattern):
             if not attribute:
                 raise SchemaError(f"a content of {self.entity.tag} is in the folder of a tenant, and it has none")
             folder = tenant_folder(str(owner[attribute]))
-        own = safe_segment(msgspec.json.encode(schema.facet_key(self.entity.base, owner)))
-        found = f"{self.prefix(table)}{folder}{own}/{upload}/{part:06}"
-        if len(found) > MOST_KEY:
+        item_folder = safe_segment(msgspec.json.encode(schema.facet_key(self.entity.base, owner)))
+        key = f"{self.prefix(table)}{folder}{item_folder}/{upload}/{part:06}"
+        if len(key) > MOST_KEY:
             raise TableError(
-                f"the key of {self.entity.tag} is too long for an object of {self.attribute}: {len(found)} bytes, "
+                f"the key of {self.entity.tag} is too long for an object of {self.attribute}: {len(key)} bytes, "
                 f"and the limit is {MOST_KEY}"
             )
-        return found
+        return key
 
     def owner_of(self, key: str) -> tuple[Json, str]:
         """Return the key of the item and the upload of an object."""
-        *_, own, upload, _ = key.split("/")
-        return msgspec.json.decode(base64.urlsafe_b64decode(own + "=" * (-len(own) % 4))), upload
+        *_, item_folder, upload, _ = key.split("/")
+        return msgspec.json.decode(base64.urlsafe_b64decode(item_folder + "=" * (-len(item_folder) % 4))), upload
 
 
 def large_pattern(schema: Schema, cls: type[Any], attribute: str) -> LargePattern:
     """Return the pattern of a large attribute."""
-    found = [one for one in schema.entity(cls).patterns if isinstance(one, LargePattern)]
-    for one in found:
-        if one.attribute == attribute:
-            return one
-    known = ", ".join(one.attribute for one in found) or "none"
-    raise SchemaError(f"{cls.__name__} has no large attribute {attribute} (it has {known}). Declare Large(…)")
+    patterns = [pattern for pattern in schema.entity(cls).patterns if isinstance(pattern, LargePattern)]
+    for pattern in patterns:
+        if pattern.attribute == attribute:
+            return pattern
+    names = ", ".join(pattern.attribute for pattern in patterns) or "none"
+    raise SchemaError(f"{cls.__name__} has no large attribute {attribute} (it has {names}). Declare Large(…)")

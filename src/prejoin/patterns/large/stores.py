@@ -36,22 +36,22 @@ class NoStore:
 
     def put(self, key: str, data: bytes) -> None:
         """Raise SchemaError."""
-        raise _missing()
+        raise _no_store_error()
 
     def get(self, key: str, start: int = 0, end: int | None = None) -> bytes | None:
         """Raise SchemaError."""
-        raise _missing()
+        raise _no_store_error()
 
     def delete(self, key: str) -> None:
         """Raise SchemaError."""
-        raise _missing()
+        raise _no_store_error()
 
     def keys(self, prefix: str) -> Iterator[str]:
         """Raise SchemaError."""
-        raise _missing()
+        raise _no_store_error()
 
 
-def _missing() -> SchemaError:
+def _no_store_error() -> SchemaError:
     return SchemaError(
         "this schema has no store for large contents. Make one with a store: `schema(S3Store(bucket))` in generated "
         "code, or `Large(attribute, S3Store(bucket))`"
@@ -76,8 +76,8 @@ class MemoryStore:
 
     def get(self, key: str, start: int = 0, end: int | None = None) -> bytes | None:
         """Return the bytes from `start` up to `end` of an object; None if it does not exist."""
-        found = self._objects.get(key)
-        return None if found is None else found[start:end]
+        content = self._objects.get(key)
+        return None if content is None else content[start:end]
 
     def delete(self, key: str) -> None:
         """Delete an object. A missing one is no error."""
@@ -127,7 +127,9 @@ class FolderStore:
 
     def keys(self, prefix: str) -> Iterator[str]:
         """Yield the keys that begin with a prefix."""
-        files = (path for path in self._folder.rglob("*") if path.is_file() and path.suffix != ".tmp")
-        yield from sorted(
-            key for path in files if (key := path.relative_to(self._folder).as_posix()).startswith(prefix)
-        )
+        keys = []
+        for path in self._folder.rglob("*"):
+            key = path.relative_to(self._folder).as_posix()
+            if path.suffix != ".tmp" and key.startswith(prefix) and path.is_file():
+                keys.append(key)
+        yield from sorted(keys)

@@ -59,7 +59,7 @@ class _Move(msgspec.Struct, frozen=True):
     table: str
     entity: BoundEntity[Any]
     tree: BoundTree
-    known: Mapping[str, Any]
+    tree_values: Mapping[str, Any]
     """The attributes of the key without the path, which identify the tree."""
     source: str
     target: str
@@ -67,7 +67,7 @@ class _Move(msgspec.Struct, frozen=True):
     @property
     def key(self) -> Json:
         """The key of the journal item."""
-        return self.schema.facet_key(self.tree.journal, self.known)
+        return self.schema.facet_key(self.tree.journal, self.tree_values)
 
     def __str__(self) -> str:
         return f"the move of {self.entity.tag} from {self.source} to {self.target}"
@@ -89,10 +89,12 @@ def move(db: Client | AsyncClient, cls: type[Any], source: str, target: str, /, 
     """
     entity = db.schema.entity(cls)
     tree = tree_of(entity)
-    found = _Move(db.schema, db.table, entity, tree, _checked(db.schema, entity, tree, known), source, target)
+    subtree_move = _Move(
+        db.schema, db.table, entity, tree, _tree_values(db.schema, entity, tree, known), source, target
+    )
     if below(checked_path(target), checked_path(source)):
         raise TableError(f"{source} cannot be moved to {target}, which is at or below it")
-    return db._run(_moving(found))
+    return db._run(_move_subtree(subtree_move))
 
 
 @overload
@@ -106,35 +108,39 @@ def resume_moves(db: Client | AsyncClient, *classes: type[Any], **known: Any) ->
     its client. It costs half a read unit for each class, and the rest of the moves.
     """
     entities = [db.schema.entity(cls) for cls in classes] or [
-        entity for entity in db.schema.entities if any(isinstance(one, BoundTree) for one in entity.patterns)
+        entity for entity in db.schema.entities if any(isinstance(pattern, BoundTree) for pattern in entity.patterns)
     ]
-    return db._run(_resuming(db.schema, db.table, entities, known))
+    return db._run(_resume_moves(db.schema, db.table, entities, known))
 
 
-def _checked(schema: Schema, entity: BoundEntity[Any], tree: BoundTree, known: Mapping[str, Any]) -> dict[str, Any]:
-    values = dict(schema.with_tenant(known))
-    wanted = {name for name in entity.base.attributes if name != tree.path}
-    if values.keys() != wanted:
-        said = ", ".join(f"{name}=…" for name in sorted(wanted)) or "no attributes"
-        raise TableError(f"a move in the tree of {entity.tag} needs its paths and {said}")
+def _tree_values(
+    schema: Schema, entity: BoundEntity[Any], tree: BoundTree, key_values: Mapping[str, Any]
+) -> dict[str, Any]:
+    values = dict(schema.with_tenant(key_values))
+    expected_names = {name for name in entity.base.attributes if name != tree.path}
+    if values.keys() != expected_names:
+        keywords = ", ".join(f"{name}=…" for name in sorted(expected_names)) or "no attributes"
+        raise TableError(f"a move in the tree of {entity.tag} needs its paths and {keywords}")
     return values
 
 
-def _moving(move: _Move) -> Steps[int]:
-    first, more = yield from _items(move, move.source)
-    if not first:
+def _move_subtree(move: _Move) -> Steps[int]:
+    items, has_more = yield from _stored_items(move, move.source)
+    if not items:
         raise NotFound(f"there is no {move.entity.tag} at {move.source} or below it")
-    if (yield from _items(move, move.target, 1))[0]:
+    if (yield from _stored_items(move, move.target, 1))[0]:
         raise AlreadyExists(f"there are items at {move.target} or below it, so {move.source} cannot be moved there")
-    chunk = _fitting(move, first)
-    if not more and len(chunk) == len(first) and (yield from _move_some(move, chunk, journal=False)) == "moved":
-        return len(chunk)
+    chunk = _items_that_fit(move, items)
+    if not has_more and len(chunk) == len(items):
+        outcome = yield from _move_some(move, chunk, journal=False)
+        if outcome == "moved":
+            return len(chunk)
     yield from _begin(move)
     return (yield from _finish(move))
 
 
 def _begin(move: _Move) -> Steps[None]:
-    to = Placeholders()
+    placeholders = Placeholders()
     item = {
         **move.key,
         move.schema.type_attribute: {"S": move.tree.journal.entity},
@@ -144,41 +150,49 @@ def _begin(move: _Move) -> Steps[None]:
     body = {
         "TableName": move.table,
         "Item": item,
-        "ConditionExpression": f"attribute_not_exists({to.name(next(iter(move.key)))})",
+        "ConditionExpression": f"attribute_not_exists({placeholders.name(next(iter(move.key)))})",
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        **to.parameters(),
+        **placeholders.parameters(),
     }
     try:
         yield Request("PutItem", body, key_text(move.key))
     except DynamoDBError as error:
         if error.code != "ConditionalCheckFailedException":
             raise
-        raise _unfinished(move, error.fields.get("Item")) from error
+        raise _unfinished_error(move, error.fields.get("Item")) from error
 
 
 def _finish(move: _Move) -> Steps[int]:
     """Move the remaining items, and delete the journal."""
     count = attempt = 0
-    most = TRANSACTION_ACTIONS
+    limit = TRANSACTION_ACTIONS
     while True:
-        found, _ = yield from _items(move, move.source, most)
-        if not found:
+        items, _ = yield from _stored_items(move, move.source, limit)
+        if not items:
             break
-        chunk = _fitting(move, found)
+        chunk = _items_that_fit(move, items)
         outcome = yield from _move_some(move, chunk, journal=True)
         if outcome == "over":
             return count
         if outcome == "moved":
-            count, attempt, most = count + len(chunk), 0, min(2 * most, TRANSACTION_ACTIONS)
-        elif (attempt := attempt + 1) == ATTEMPTS:
+            count += len(chunk)
+            attempt = 0
+            limit = min(2 * limit, TRANSACTION_ACTIONS)
+            continue
+        attempt += 1
+        if attempt == ATTEMPTS:
             raise Conflict(
                 f"items below {move.source} were being written at each of {ATTEMPTS} attempts. resume_moves() continues"
             )
-        else:
-            most = max(1, len(chunk) // 2)  # fewer items, so a conflict is less likely
-            yield pause(attempt)
-    to = Placeholders()
-    body = {"TableName": move.table, "Key": move.key, "ConditionExpression": _is_journal(move, to), **to.parameters()}
+        limit = max(1, len(chunk) // 2)  # fewer items, so a conflict is less likely
+        yield pause(attempt)
+    placeholders = Placeholders()
+    body = {
+        "TableName": move.table,
+        "Key": move.key,
+        "ConditionExpression": _is_journal(move, placeholders),
+        **placeholders.parameters(),
+    }
     try:
         yield Request("DeleteItem", body, key_text(move.key))
     except DynamoDBError as error:
@@ -187,14 +201,16 @@ def _finish(move: _Move) -> Steps[int]:
     return count
 
 
-def _resuming(schema: Schema, table: str, entities: Sequence[BoundEntity[Any]], known: Mapping[str, Any]) -> Steps[int]:
+def _resume_moves(
+    schema: Schema, table: str, entities: Sequence[BoundEntity[Any]], key_values: Mapping[str, Any]
+) -> Steps[int]:
     count = 0
-    known = schema.with_tenant(known)
+    key_values = schema.with_tenant(key_values)
     for entity in entities:
         tree = tree_of(entity)
         pk, sk = tree.journal.pk, tree.journal.sk
         assert isinstance(pk, Template)
-        if missing := [name for name in pk.attributes if name not in known]:
+        if missing := [name for name in pk.attributes if name not in key_values]:
             raise TableError(
                 f"each {missing[0]} has its own moves of {entity.tag}. Pass {missing[0]}=…, or use the client of a "
                 "tenant"
@@ -206,23 +222,23 @@ def _resuming(schema: Schema, table: str, entities: Sequence[BoundEntity[Any]], 
             "ConsistentRead": True,
             "KeyConditionExpression": "#pk = :pk",
             "ExpressionAttributeNames": {"#pk": name},
-            "ExpressionAttributeValues": {":pk": {"S": pk.build(known)}},
+            "ExpressionAttributeValues": {":pk": {"S": pk.build(key_values)}},
         }
         answer = yield Request("Query", body, f"{entity.tag}, unfinished moves")
         for item in answer["Items"]:
-            of = {**pk.parse(item[name]["S"]), **sk.parse(item[sort]["S"])}
-            found = _Move(schema, table, entity, tree, of, item["source"]["S"], item["target"]["S"])
-            yield from _finish(found)
+            known_values = {**pk.parse(item[name]["S"]), **sk.parse(item[sort]["S"])}
+            unfinished_move = _Move(schema, table, entity, tree, known_values, item["source"]["S"], item["target"]["S"])
+            yield from _finish(unfinished_move)
             count += 1
     return count
 
 
-def _items(move: _Move, path: str, limit: int = TRANSACTION_ACTIONS) -> Steps[tuple[list[Json], bool]]:
+def _stored_items(move: _Move, path: str, limit: int = TRANSACTION_ACTIONS) -> Steps[tuple[list[Json], bool]]:
     """Return the stored items at and below a path, also hidden ones; and whether there are more."""
     base, schema = move.entity.base, move.schema
     assert isinstance(base.sk, Template)
     bounds = Bounds.of("begins_with", path)
-    condition = range_condition(base.sk, len(base.sk.parts) - 1, move.known, bounds, base.pk_of(move.known))
+    condition = range_condition(base.sk, len(base.sk.parts) - 1, move.tree_values, bounds, base.pk_of(move.tree_values))
     assert condition is not None
     pk, sk = schema.keys(TABLE).names
     assert not isinstance(condition.pk, tuple)
@@ -238,18 +254,18 @@ def _items(move: _Move, path: str, limit: int = TRANSACTION_ACTIONS) -> Steps[tu
     return answer["Items"], "LastEvaluatedKey" in answer
 
 
-def _fitting(move: _Move, items: Sequence[Json]) -> Sequence[Json]:
+def _items_that_fit(move: _Move, items: Sequence[Json]) -> Sequence[Json]:
     """Return as many items as fit into one transaction, where each is deleted and put."""
     actions = size = 0
     guards: set[tuple[str, ...]] = set()
     for number, item in enumerate(items):
-        found = _actions(move, [item])
-        actions += len(found)
+        actions_of_item = _actions(move, [item])
+        actions += len(actions_of_item)
         size += 2 * item_size(item)
-        taken = {action.key for action in found if action.owned is not None}
-        if not guards.isdisjoint(taken):  # two items with the same unique value, of which one has the guard
+        guard_keys = {action.key for action in actions_of_item if action.owned is not None}
+        if not guards.isdisjoint(guard_keys):  # two items with the same unique value, of which one has the guard
             return items[:number]
-        guards |= taken
+        guards |= guard_keys
         if actions > ROOM or size > TRANSACTION_SIZE:
             if number == 0:
                 raise TableError(f"{move}: one item with the items of its patterns does not fit into a transaction")
@@ -263,14 +279,17 @@ def _move_some(move: _Move, items: Sequence[Json], journal: bool) -> Steps[Outco
 
 
 def _move_by(move: _Move, actions: Sequence[ItemAction], journal: bool) -> Steps[Outcome]:
-    to = Placeholders()
-    text = _is_journal(move, to) if journal else f"attribute_not_exists({to.name(next(iter(move.key)))})"
+    placeholders = Placeholders()
+    if journal:
+        text = _is_journal(move, placeholders)
+    else:
+        text = f"attribute_not_exists({placeholders.name(next(iter(move.key)))})"
     check = {
         "TableName": move.table,
         "Key": move.key,
         "ConditionExpression": text,
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        **to.parameters(),
+        **placeholders.parameters(),
     }
     body = {
         "TransactItems": [
@@ -286,22 +305,30 @@ def _move_by(move: _Move, actions: Sequence[ItemAction], journal: bool) -> Steps
             return "again"
         if error.code != "TransactionCanceledException":
             raise
-        first, *reasons = error.fields.get("CancellationReasons") or [{}]
-        if first.get("Code") == "ConditionalCheckFailed":
-            if journal:
-                return "over"
-            raise _unfinished(move, first.get("Item")) from error
-        if needed := without_optional(actions, reasons):
-            return (yield from _move_by(move, needed, journal))
-        codes = [reason.get("Code", "None") for reason in reasons]
-        if set(codes) - {"None", "ConditionalCheckFailed", "TransactionConflict"}:
-            raise
-        failed = [action for action, code in zip(actions, codes, strict=False) if code == "ConditionalCheckFailed"]
-        # If the old items have not changed, there is an item at a new path.
-        if failed and all(action.write.verb == "insert" for action in failed):
-            raise _already_exists(move, failed[0], journal) from error
-        return "again"
+        return (yield from _after_cancellation(move, actions, journal, error))
     return "moved"
+
+
+def _after_cancellation(
+    move: _Move, actions: Sequence[ItemAction], journal: bool, error: DynamoDBError
+) -> Steps[Outcome]:
+    """Return the outcome of a cancelled transaction, by its reasons: one for the journal, and one for each action."""
+    journal_reason, *reasons = error.fields.get("CancellationReasons") or [{}]
+    if journal_reason.get("Code") == "ConditionalCheckFailed":
+        if journal:
+            return "over"  # another program has finished the move
+        raise _unfinished_error(move, journal_reason.get("Item")) from error
+    if required_actions := without_optional(actions, reasons):
+        return (yield from _move_by(move, required_actions, journal))
+    codes = [reason.get("Code", "None") for reason in reasons]
+    if set(codes) - {"None", "ConditionalCheckFailed", "TransactionConflict"}:
+        raise error
+    coded_actions = zip(actions, codes, strict=False)
+    failed_actions = [action for action, code in coded_actions if code == "ConditionalCheckFailed"]
+    # If the old items have not changed, there is an item at a new path.
+    if failed_actions and all(action.write.verb == "insert" for action in failed_actions):
+        raise _already_exists(move, failed_actions[0], journal) from error
+    return "again"
 
 
 def _actions(move: _Move, items: Sequence[Json]) -> Sequence[ItemAction]:
@@ -312,27 +339,28 @@ def _actions(move: _Move, items: Sequence[Json]) -> Sequence[ItemAction]:
         values = entity.codec.values(entity.codec.decode(item))
         path = move.target + values[move.tree.path].removeprefix(move.source)
         key = {name: values[name] for name in entity.base.attributes}
-        placed = move.tree.placed(entity, values, path)
-        writes.append(Write("delete", entity, key, StoredObject(values, item, placed, complete=True), visible=False))
+        moved_values = move.tree.values_at(entity, values, path)
+        stored_object = StoredObject(values, item, moved_values, complete=True)
+        writes.append(Write("delete", entity, key, stored_object, visible=False))
         extra = unknown_attributes(schema, entity, item)
-        writes.append(Write("insert", entity, placed, extra=extra))
-    found = add_pattern_writes(schema, writes)
-    return merge_actions([action for write, _ in found for action in expand(schema, write)])
+        writes.append(Write("insert", entity, moved_values, extra=extra))
+    expanded_writes = add_pattern_writes(schema, writes)
+    return merge_actions([action for write, _ in expanded_writes for action in expand(schema, write)])
 
 
-def _is_journal(move: _Move, to: Placeholders) -> str:
-    said = {"source": move.source, "target": move.target}
-    return " AND ".join(f"{to.name(name)} = {to.text(path)}" for name, path in said.items())
+def _is_journal(move: _Move, placeholders: Placeholders) -> str:
+    paths = {"source": move.source, "target": move.target}
+    return " AND ".join(f"{placeholders.name(name)} = {placeholders.text(path)}" for name, path in paths.items())
 
 
-def _unfinished(move: _Move, item: Json | None) -> MoveUnfinished:
-    said = f" from {item['source']['S']} to {item['target']['S']}" if item else ""
+def _unfinished_error(move: _Move, item: Json | None) -> MoveUnfinished:
+    paths_text = f" from {item['source']['S']} to {item['target']['S']}" if item else ""
     return MoveUnfinished(
-        f"another move of {move.entity.tag}{said} in the same tree is running, or was interrupted. resume_moves() "
-        "finishes it"
+        f"another move of {move.entity.tag}{paths_text} in the same tree is running, or was interrupted. "
+        "resume_moves() finishes it"
     )
 
 
 def _already_exists(move: _Move, action: ItemAction, journal: bool) -> AlreadyExists:
-    more = ". Delete or move it, and resume_moves() continues" if journal else ""
-    return AlreadyExists(f"{item_name(action.write)} was inserted since, so {move} has stopped{more}")
+    advice = ". Delete or move it, and resume_moves() continues" if journal else ""
+    return AlreadyExists(f"{item_name(action.write)} was inserted since, so {move} has stopped{advice}")

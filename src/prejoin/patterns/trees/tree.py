@@ -66,7 +66,7 @@ class Tree(Pattern):
     depth: str | None = None
 
     def bind(self, entity: BoundEntity[Any]) -> BoundPattern:
-        base, kept = entity.base, [name for name in (self.parent, self.depth) if name]
+        base, maintained_names = entity.base, [name for name in (self.parent, self.depth) if name]
         entity.codec.attribute(self.path)
         last = base.sk.parts[-1] if isinstance(base.sk, Template) else None
         if not isinstance(last, KeyField) or (last.attribute, last.spec) != (self.path, "tree"):
@@ -78,74 +78,76 @@ class Tree(Pattern):
                 raise SchemaError(f"{entity.tag}.{name} is maintained by Tree, and must be a {kind}")
             if name in base.attributes:
                 raise SchemaError(f"{entity.tag}.{name} follows from {self.path}. Leave it out of the key of the table")
-        return BoundTree(self.path, self.parent, self.depth, _journal(entity, self.path), frozenset(kept))
+        return BoundTree(self.path, self.parent, self.depth, _journal(entity, self.path), frozenset(maintained_names))
 
 
 def _journal(entity: BoundEntity[Any], path: str) -> Facet:
     """Return the key of the journal of a move. Each tree has one, and all are in one partition."""
     binder = entity.binder
     separator = Separator(binder.separator)
-    own = [name for name in entity.base.attributes if name != path]
-    heads = [name for name in own if name == binder.tenant]
+    other_names = [name for name in entity.base.attributes if name != path]
+    tenant_names = [name for name in other_names if name == binder.tenant]
     lead = separator.char.join(map(separator.quote, ("MOVING", entity.tag)))
     return Facet(
         f"{entity.tag} moving",
         TABLE,
-        _keyed(lead, heads, entity, separator),
-        _keyed("TREE", [name for name in own if name not in heads], entity, separator),
+        _key_template(lead, tenant_names, entity, separator),
+        _key_template("TREE", [name for name in other_names if name not in tenant_names], entity, separator),
     )
 
 
-def _keyed(lead: str, names: list[str], entity: BoundEntity[Any], separator: Separator) -> Template:
+def _key_template(lead: str, names: list[str], entity: BoundEntity[Any], separator: Separator) -> Template:
     # Made from parts, because a tag may contain escapes, which the text of a template must not.
     if not names:
         return Template(lead, (KeyText(lead),), separator)
     fields = separator.char.join(f"{{{name}}}" for name in names)
-    of = Template.of(fields, entity.codec.types, separator.char)
-    return Template(f"{lead}{separator.char}{fields}", (KeyText(lead + separator.char), *of.parts), of.separator)
+    template = Template.of(fields, entity.codec.types, separator.char)
+    return Template(
+        f"{lead}{separator.char}{fields}", (KeyText(lead + separator.char), *template.parts), template.separator
+    )
 
 
 class BoundTree(BoundPattern):
     """`Tree`, bound to an entity."""
 
     def __init__(
-        self, path: str, parent: str | None, depth: str | None, journal: Facet, maintained: frozenset[str]
+        self, path: str, parent: str | None, depth: str | None, journal: Facet, maintained_names: frozenset[str]
     ) -> None:
         self.path = path
         self.parent = parent
         self.depth = depth
         self.journal = journal
-        self.maintained = maintained
+        self.maintained = maintained_names
         self.facets = (journal,)
 
     def rewrite(self, write: Write) -> Write:
-        if touched := self.maintained & write.changes.names:
+        if touched_names := self.maintained & write.changes.names:
             raise TableError(
-                f"{', '.join(sorted(touched))} of {write.entity.tag} follows from {self.path}, and is maintained by "
-                "Tree. Do not change it"
+                f"{', '.join(sorted(touched_names))} of {write.entity.tag} follows from {self.path}, and is maintained "
+                "by Tree. Do not change it"
             )
         if write.verb in ("insert", "put"):
-            return replace(write, values=self.placed(write.entity, write.values, write.values[self.path]))
+            return replace(write, values=self.values_at(write.entity, write.values, write.values[self.path]))
         changes = write.changes
         path = changes.sets.get(self.path, write.values.get(self.path) if write.verb == "upsert" else None)
         if path is None or not self.maintained:
             return write
-        sets: dict[Any, Any] = {**changes.sets, **self._follows(write.entity, path)}
+        sets: dict[Any, Any] = {**changes.sets, **self._derived_values(write.entity, path)}
         return replace(write, changes=Changes(sets, changes.adds, changes.removes, changes.deletes))
 
-    def placed(self, entity: BoundEntity[Any], values: Mapping[str, Any], path: str) -> dict[str, Any]:
+    def values_at(self, entity: BoundEntity[Any], values: Mapping[str, Any], path: str) -> dict[str, Any]:
         """Return the values of an item at a path."""
-        return {**values, self.path: path, **self._follows(entity, path)}
+        return {**values, self.path: path, **self._derived_values(entity, path)}
 
-    def _follows(self, entity: BoundEntity[Any], path: str) -> dict[str, Any]:
+    def _derived_values(self, entity: BoundEntity[Any], path: str) -> dict[str, Any]:
         names = path_names(path)
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         if self.parent:
-            above = parent_path(path)
-            found[self.parent] = "" if above is None and not entity.codec.attribute(self.parent).optional else above
+            parent = parent_path(path)
+            values[self.parent] = "" if parent is None and not entity.codec.attribute(self.parent).optional else parent
         if self.depth:
-            found[self.depth] = len(names)
-        return found
+            values[self.depth] = len(names)
+        return values
 
 
 def tree_of(entity: BoundEntity[Any]) -> BoundTree:
@@ -163,13 +165,13 @@ def parent_path(path: str) -> str | None:
     ('/docs', '/', None)
     """
     names = path_names(path)
-    return joined(names[:-1]) if names else None
+    return join_path(names[:-1]) if names else None
 
 
-def joined(names: list[str]) -> str:
+def join_path(names: list[str]) -> str:
     """Return the path of some names.
 
-    >>> joined(["docs", "2024"]), joined([])
+    >>> join_path(["docs", "2024"]), join_path([])
     ('/docs/2024', '/')
     """
     return "/" + "/".join(names)
@@ -230,13 +232,13 @@ def ancestors(db: Client | AsyncClient, cls: type[E], path: str, /, **known: Any
     """
     names = path_names(path)
     attribute = tree_of(db.schema.entity(cls)).path
-    keys = [{**known, attribute: joined(names[:count])} for count in range(len(names))]
-    found: Any = db.get_many(cls, keys)
-    return _present(found) if isinstance(found, list) else _present_async(found)
+    keys = [{**known, attribute: join_path(names[:count])} for count in range(len(names))]
+    records: Any = db.get_many(cls, keys)
+    return _present(records) if isinstance(records, list) else _present_async(records)
 
 
 def _present(records: list[E | None]) -> list[E]:
-    return [one for one in records if one is not None]
+    return [record for record in records if record is not None]
 
 
 async def _present_async(records: Coroutine[Any, Any, list[E | None]]) -> list[E]:

@@ -39,7 +39,7 @@ from prejoin.render.python.package import (
     package_name,
     render_python,
     repository_methods,
-    untested_patterns,
+    repository_tests,
 )
 from prejoin.render.python.tests import TESTS
 from prejoin.workload.model import Workload
@@ -50,6 +50,7 @@ def build_project(
     *,
     overrides: Overrides | None = None,
     redesign: bool = False,
+    replace_design: bool = False,
     progress: Progress = SILENT,
 ) -> BuildPlan:
     """Generates everything from a document: checked, designed, proven, rendered and tested. Nothing is written yet.
@@ -57,7 +58,8 @@ def build_project(
     The plan says what happens to each file; its `write()` writes them. `overrides` come before the settings of
     prejoin.toml beside the document. A design that was proven when it was written, for the same document, is neither
     solved nor proven again, unless `redesign` is True. A design that is approved, or was made to keep another,
-    is kept, and new parts are added to it.
+    is kept, and new parts are added to it. What somebody changed in its document by hand, and a new one would not have,
+    is a conflict, unless `replace_design` is True.
 
     Raises an `InputError` if the document, its design or prejoin.toml has errors or a generated test fails, and another
     `PipelineError` if the files could not be written or deployed.
@@ -78,37 +80,41 @@ def build_project(
     check_writable(place)
     target = design_target(place)
     allow = settings.allow_unproven
-    designed = None if redesign else design_again(read, target, read_record(folder), progress, allow)
-    designed = designed or new_design(read, target, folder, progress, allow)
+    build_design = None if redesign else design_again(read, target, read_record(folder), progress, allow)
+    build_design = build_design or new_design(read, target, folder, progress, allow)
     own = PurePosixPath(place.name)
-    options = Options(settings.package, settings.style, unproven=designed.unproven)
-    python = render_python(read.workload, designed.design, options)
+    options = Options(settings.package, settings.style, unproven=build_design.unproven)
+    python = render_python(read.workload, build_design.design, options)
     _compile(python)
-    passed = None
+    passed_tests = None
     if settings.tests:
-        ran = _run_tests(python, package, progress)
-        failing = _failing_unproven(read.workload, designed.design, options, ran)
+        test_run = _run_tests(python, package, progress)
+        failing = _failing_unproven(read.workload, build_design.design, options, test_run)
         if failing:  # the proof could not run them either
             options = replace(options, untested=failing)
-            python = render_python(read.workload, designed.design, options)
-            ran = _run_tests(python, package, progress)
-        passed = _passed_tests(ran, read, progress)
+            python = render_python(read.workload, build_design.design, options)
+            test_run = _run_tests(python, package, progress)
+        passed_tests = _passed_tests(test_run, read, progress)
     progress.begin("infrastructure, documents, pictures", "render")
-    files = {**python, **dict(_rendered(read, designed.design, settings, folder, options, passed)), own: designed.text}
+    files = {
+        **python,
+        **dict(_render_files(read, build_design.design, settings, folder, options, passed_tests)),
+        own: build_design.text,
+    }
     _compile({path: text for path, text in files.items() if path not in python})
     progress.result(quantity(len(files), "file"))
-    return plan_of(Product(read, folder, settings, overrides, designed, files, own, source))
+    return plan_of(Product(read, folder, settings, overrides, build_design, files, own, source, replace_design))
 
 
 def _settings(folder: Path, read: Document) -> Settings:
     text = settings_text(folder)
     if text is None:
         return Settings()
-    found = read_settings(text)
-    diagnostics = (*found.diagnostics, *check_roles(found, read.workload))
+    reading = read_settings(text)
+    diagnostics = (*reading.diagnostics, *check_roles(reading, read.workload))
     if diagnostics:
         raise InputError(Source(str(folder / FILE), text, diagnostics), note=f"{FILE} has errors; nothing was built")
-    return found.settings
+    return reading.settings
 
 
 def _compile(files: Mapping[PurePosixPath, str]) -> None:
@@ -127,49 +133,53 @@ def _run_tests(python: Mapping[PurePosixPath, str], package: str, progress: Prog
     return run_tests(python, package)
 
 
-def _failing_unproven(workload: Workload, design: Design, options: Options, ran: TestRun) -> frozenset[str]:
+def _failing_unproven(workload: Workload, design: Design, options: Options, test_run: TestRun) -> frozenset[str]:
     """The patterns that are not proven and whose generated tests fail."""
-    methods = repository_methods(workload, design, options)
-    failed = set(ran.failed or ())
+    tests = repository_tests(workload, design, options)
+    failed_tests = set(test_run.failed or ())
     return frozenset(
         pattern
         for pattern in options.unproven
-        if pattern in methods and failed.intersection(f"{TESTS}::{name}" for name in methods[pattern].tests)
+        if pattern in tests and failed_tests.intersection(f"{TESTS}::{name}" for name in tests[pattern].names)
     )
 
 
-def _passed_tests(ran: TestRun, read: Document, progress: Progress) -> frozenset[str] | None:
+def _passed_tests(test_run: TestRun, read: Document, progress: Progress) -> frozenset[str] | None:
     """The generated tests that pass; None if they cannot be run here. Raises an `InputError` if one fails."""
-    if ran.problem:
-        progress.result(f"not run: {ran.problem}")
+    if test_run.problem:
+        progress.result(f"not run: {test_run.problem}")
         return None
-    if ran.failed:
+    if test_run.failed:
         fix = "please report it, with the document; `--no-tests` writes the code without running them"
-        failures = tuple(codes.TEST_FAILED.at(None, f"{name} fails: {why}", fix) for name, why in ran.failed.items())
+        failures = tuple(
+            codes.TEST_FAILED.at(None, f"{name} fails: {why}", fix) for name, why in test_run.failed.items()
+        )
         raise InputError(Source(read.file, read.text, failures), note="generated tests fail; nothing was written")
-    progress.result(f"{quantity(len(ran.passed), 'test')} passed")
-    return ran.passed
+    progress.result(f"{quantity(len(test_run.passed), 'test')} passed")
+    return test_run.passed
 
 
-def _rendered(
+def _render_files(
     read: Document,
     design: Design,
     settings: Settings,
     folder: Path,
     python: Options,
-    passed: frozenset[str] | None,
+    passed_tests: frozenset[str] | None,
 ) -> Iterator[tuple[PurePosixPath, str]]:
     workload = read.workload
     methods = repository_methods(workload, design, python)
-    untested = untested_patterns(workload, design, python)
-    documents = DocumentOptions(methods, passed, python.unproven, frozenset(untested))
+    tests = {
+        pattern: method_tests.names for pattern, method_tests in repository_tests(workload, design, python).items()
+    }
+    documents = DocumentOptions(methods, passed_tests, python.unproven, tests)
     yield from render_documents(workload, design, documents).items()
     yield from render_pictures(workload, design).items()
     if settings.workbench:
         yield from workbench_model(workload, design, read.file).items()
-    served = frozenset(operation.pattern for operation in design.operations if operation.served)
+    served_ids = frozenset(operation.pattern for operation in design.operations if operation.served)
     try:
-        options = infrastructure_of(settings, workload, served)
+        options = infrastructure_of(settings, workload, served_ids)
         for name in settings.infrastructure:
             yield from LANGUAGES[name](workload, design, options).items()
     except InfrastructureError as problem:

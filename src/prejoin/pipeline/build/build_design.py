@@ -29,7 +29,7 @@ from prejoin.pipeline.design.design_document import (
     result_text,
     validation_again,
 )
-from prejoin.pipeline.design.design_file import places_of, structures, unserved
+from prejoin.pipeline.design.design_file import find_unserved, places_of, structures
 from prejoin.pipeline.design.design_table import (
     FEW,
     DesignRequest,
@@ -99,8 +99,8 @@ def design_again(
     design = _from_document(text, target, read.workload)
     if design is None:
         return None
-    decided = {decision.pin.pattern for decision in read.workload.decisions if isinstance(decision.pin, Unproven)}
-    if not allow_unproven and not record.unproven.keys() <= decided:
+    decided_ids = {decision.pin.pattern for decision in read.workload.decisions if isinstance(decision.pin, Unproven)}
+    if not allow_unproven and not record.unproven.keys() <= decided_ids:
         return None
     at = places_of(read)
     progress.begin("reading", "design")
@@ -126,34 +126,34 @@ def record_design(result: DesignResult, path: Path) -> None:
     text = target.text or ""
     if now != result.workload or _from_document(text, target, now) != result.design:
         return
-    record, generated = read_record(path.parent), digest(generated_part(text))
+    record, generated_digest = read_record(path.parent), digest(generated_part(text))
     # Files of the last build may be for another design.
-    source = record.source if record.files.get(path.name) == generated else ""
-    files = {**record.files, path.name: generated}
-    changed = msgspec.structs.replace(
+    source = record.source if record.files.get(path.name) == generated_digest else ""
+    files = {**record.files, path.name: generated_digest}
+    changed_record = msgspec.structs.replace(
         record, source=source, designed=design_source(now), unproven=result.unproven, files=files
     )
-    write_record(path.parent, changed)
+    write_record(path.parent, changed_record)
 
 
 def new_design(
     read: Document, target: DesignTarget, folder: Path, progress: Progress, allow_unproven: bool = False
 ) -> BuildDesign:
     """Solves and proves a design. Raises an `InputError` if it has errors."""
-    kept = in_use = None
+    kept_design = in_use = None
     if target.binding:
-        kept = bound_design(target, read.workload, "nothing was built")
+        kept_design = bound_design(target, read.workload, "nothing was built")
         in_use = design_of_table(target, read.workload)
-        if standing := _standing_design(read, target, kept, in_use, folder, progress, allow_unproven):
+        if standing := _standing_design(read, target, kept_design, in_use, folder, progress, allow_unproven):
             return standing
-    request = DesignRequest(read, kept=kept, allow_unproven=allow_unproven, in_use=in_use)
+    request = DesignRequest(read, kept=kept_design, allow_unproven=allow_unproven, in_use=in_use)
     result = solve_request(request, progress)
     if not result.fine:
         raise InputError(result.source(hints=False), note=_WRONG)
     text = result_text(result, target.form, target.text, folder)
     keys = tuple(changes(target.before, result.design)) if target.before else ()
-    same = _from_document(text, target, read.workload) == result.design
-    source = design_source(read.workload) if same else ""
+    is_readable_again = _from_document(text, target, read.workload) == result.design
+    source = design_source(read.workload) if is_readable_again else ""
     return BuildDesign(
         result.design, text, result.diagnostics, keys, target.binding, source, result.growth, result.unproven, target
     )
@@ -162,7 +162,7 @@ def new_design(
 def _standing_design(
     read: Document,
     target: DesignTarget,
-    kept: Design,
+    kept_design: Design,
     in_use: Design | None,
     folder: Path,
     progress: Progress,
@@ -174,18 +174,20 @@ def _standing_design(
     """
     workload, text = read.workload, target.text or ""
     design = _from_document(text, target, workload)
-    if design is None or unserved(workload, design) or not _explained(design, workload):
+    if design is None or find_unserved(workload, design) or not _has_current_explanations(design, workload):
         return None
     if has_errors(design_diagnostics(read, workload, design)):
         return None
     progress.begin("looking for additions", "design")
     try:
-        wanted = solve(workload, kept, progress.update).design
+        solver_design = solve(workload, kept_design, progress.update).design
     except InfeasibleError:
         return None  # `new_design` reports the contradiction
-    there = (*design.guards, *design.counters, *design.stores)
-    missing = [one for one in (*wanted.guards, *wanted.counters, *wanted.stores) if one not in there]
-    if missing or wanted.ttl_attribute != design.ttl_attribute or not keeps(design, wanted):
+    parts = (*design.guards, *design.counters, *design.stores)
+    missing = [
+        part for part in (*solver_design.guards, *solver_design.counters, *solver_design.stores) if part not in parts
+    ]
+    if missing or solver_design.ttl_attribute != design.ttl_attribute or not keeps(design, solver_design):
         return None
     progress.result(f"{structures(design)}, as in {target.path}")
     proof = prove_design(workload, design, progress=progress)
@@ -193,14 +195,14 @@ def _standing_design(
     if has_errors(diagnostics):
         raise InputError(Source(read.file, read.text, diagnostics).only(Severity.ERROR, Severity.WARNING), note=_WRONG)
     design = record_attributes(design, workload)
-    checked = validation_again(text, workload, design, proof, diagnostics)
-    again = design_text(read.file, workload, design, checked, target.form, text, folder)
+    validations = validation_again(text, workload, design, proof, diagnostics)
+    new_text = design_text(read.file, workload, design, validations, target.form, text, folder)
     unproven = accepted_unproven(workload, design, proof, allow_unproven)
-    added = growth(in_use or kept, design, workload)
-    return BuildDesign(design, again, diagnostics, (), True, design_source(workload), added, unproven, target)
+    table_growth = growth(in_use or kept_design, design, workload)
+    return BuildDesign(design, new_text, diagnostics, (), True, design_source(workload), table_growth, unproven, target)
 
 
-def _explained(design: Design, workload: Workload) -> bool:
+def _has_current_explanations(design: Design, workload: Workload) -> bool:
     """Whether the explanations in a design are right for the patterns and rates of the workload now."""
     now = annotate(design, explain_design(workload, design))
     texts = {choice.about: choice.text for choice in design.decisions}

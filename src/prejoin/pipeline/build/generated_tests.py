@@ -35,18 +35,20 @@ def run_tests(files: Mapping[PurePosixPath, str], package: str) -> TestRun:
 
     They are functions without arguments on the embedded engine, so pytest need not run them: this is much quicker.
     """
-    with _imported(files, package) as folder:
+    with _import_package(files, package) as folder:
         try:
             tests = _tests(folder / _TESTS)
         except ImportError as problem:
             return TestRun(problem=str(problem))  # pytest or pydantic is not installed
-        failed: dict[str, str] = {}
+        errors_by_test: dict[str, str] = {}
         for name, test in tests.items():
             try:
                 test()
-            except Exception as problem:  # whatever a test raises, the others are run
-                failed[f"{_TESTS}::{name}"] = f"{type(problem).__name__}: {problem}".rstrip(": ")
-    return TestRun(frozenset(f"{_TESTS}::{name}" for name in tests) - failed.keys(), failed)
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as problem:  # whatever a test raises, the others are run; pytest's are no `Exception`
+                errors_by_test[f"{_TESTS}::{name}"] = f"{type(problem).__name__}: {problem}".rstrip(": ")
+    return TestRun(frozenset(f"{_TESTS}::{name}" for name in tests) - errors_by_test.keys(), errors_by_test)
 
 
 def _tests(path: Path) -> dict[str, Callable[[], Any]]:
@@ -59,13 +61,13 @@ def _tests(path: Path) -> dict[str, Callable[[], Any]]:
 
 
 @contextmanager
-def _imported(files: Mapping[PurePosixPath, str], package: str) -> Iterator[Path]:
+def _import_package(files: Mapping[PurePosixPath, str], package: str) -> Iterator[Path]:
     """Makes a package importable from a temporary folder, and forgets it again.
 
     Another package of the same name that is imported already is set aside meanwhile.
     """
-    own = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == package}
-    for name in own:
+    modules_of_package = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == package}
+    for name in modules_of_package:
         del sys.modules[name]
     with tempfile.TemporaryDirectory() as folder:
         for path, text in files.items():
@@ -83,4 +85,4 @@ def _imported(files: Mapping[PurePosixPath, str], package: str) -> Iterator[Path
             sys.path.remove(folder)
             for name in [name for name in sys.modules if name.partition(".")[0] == package]:
                 del sys.modules[name]
-            sys.modules.update(own)
+            sys.modules.update(modules_of_package)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import binascii
+import zlib
+from base64 import b64decode, b64encode
 from functools import cache
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -15,7 +18,9 @@ from prejoin.render.stamp import generated_part
 
 RECORD = ".prejoin-build.json"
 """The name of its file. It belongs into version control, with the generated files."""
-_MAKERS = ("workload", "design", "render", "proof", "keys", "protocol")
+_MOST_WRITTEN = 50_000_000
+"""Bytes of a recorded text. A record can be edited by anyone."""
+_MAKERS = ("workload", "constructs", "design", "cases", "render", "proof", "keys", "protocol")
 """The packages that decide what generated files contain."""
 
 
@@ -37,10 +42,38 @@ class BuildRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """The options of the command line of the last build."""
     writing: dict[str, str] = {}
     """Files that an interrupted build was about to write."""
+    last_texts: dict[str, str] = {}
+    """The design documents as they were written last, compressed. They show what was changed by hand since."""
 
     def generated(self, path: str, text: str) -> bool:
         """Whether a file is as one of the builds wrote it."""
         return digest(generated_part(text)) in {self.files.get(path), self.left.get(path), self.writing.get(path)}
+
+    def last_text(self, path: str, current: str) -> str | None:
+        """The text of a design document when it was written last; None if that is not known."""
+        # An interrupted build may have written the file, and not this record of its text.
+        return current if self.generated(path, current) else _decompress(self.last_texts.get(path, ""))
+
+    def with_text(self, path: str, text: str) -> BuildRecord:
+        """The record after a design document was written."""
+        return msgspec.structs.replace(self, last_texts=self.last_texts | {path: _compress(text)})
+
+
+def _compress(text: str) -> str:
+    data = text.encode()
+    compressed_bytes = zlib.compress(data, 9)
+    return b64encode(compressed_bytes).decode()
+
+
+def _decompress(base64_text: str) -> str | None:
+    decompressor = zlib.decompressobj()
+    try:
+        compressed_bytes = b64decode(base64_text)
+        data = decompressor.decompress(compressed_bytes, _MOST_WRITTEN)
+        text = data.decode()
+    except (zlib.error, binascii.Error, ValueError):
+        return None
+    return text or None
 
 
 def digest(text: str) -> str:
@@ -55,12 +88,12 @@ def source_of(document: str, settings: str | None, overrides: Overrides) -> str:
 @cache
 def program() -> str:
     """A digest of this version; in a working copy, of its code."""
-    found = sha256(__version__.encode())
+    hasher = sha256(__version__.encode())
     root = Path(__file__).parents[2]
     for part in _MAKERS:
         for file in sorted((root / part).rglob("*.py")):
-            found.update(file.read_bytes())
-    return found.hexdigest()
+            hasher.update(file.read_bytes())
+    return hasher.hexdigest()
 
 
 def read_record(folder: Path) -> BuildRecord:
@@ -86,10 +119,11 @@ def up_to_date(document: Path, overrides: Overrides) -> BuildRecord | None:
     if record.source != source_of(text, settings_text(folder), overrides):
         return None
     texts = {path: text_at(folder / path) for path in record.files}
-    same = all(
-        found is not None and digest(generated_part(found)) == record.files[path] for path, found in texts.items()
+    is_unchanged = all(
+        file_text is not None and digest(generated_part(file_text)) == record.files[path]
+        for path, file_text in texts.items()
     )
-    return record if same else None
+    return record if is_unchanged else None
 
 
 def text_at(path: Path) -> str | None:

@@ -29,11 +29,11 @@ FILE = "prejoin.toml"
 Language = Literal["cloudformation", "terraform", "cdk-python", "cdk-typescript", "sst"]
 KINDS = ("all", "reads", "writes")
 """Access patterns that a role may name together."""
-_MOST = 50
+_MOST_MESSAGES = 50
 """Messages about one file."""
 _LONGEST_LINE = 5_000
 """Characters of a line. `tomllib` takes time that grows with the square of the parts of a dotted key."""
-_TAKEN = frozenset({"prejoin", "tests", "pictures", "terraform", "cdk", "infra"})
+_RESERVED_FOLDERS = frozenset({"prejoin", "tests", "pictures", "terraform", "cdk", "infra"})
 """Folders beside the package, and what it imports."""
 
 
@@ -79,9 +79,9 @@ class Overrides(msgspec.Struct, frozen=True, omit_defaults=True):
         """These options, and those of the last build that neither they nor prejoin.toml set."""
         if remembered is None:
             return self
-        given = set_keys(settings)
-        others = {name: value for name, value in remembered.given.items() if _key(name) not in given}
-        return msgspec.structs.replace(self, **{**others, **self.given})
+        set_names = set_keys(settings)
+        remembered_values = {name: value for name, value in remembered.given.items() if _key(name) not in set_names}
+        return msgspec.structs.replace(self, **{**remembered_values, **self.given})
 
     def __str__(self) -> str:
         """The options as they are typed.
@@ -95,7 +95,7 @@ class Overrides(msgspec.Struct, frozen=True, omit_defaults=True):
                 words.append(f"--{_key(name)}" if value else f"--no-{_key(name)}")
             else:
                 values = [value] if isinstance(value, str) else value or ["none"]
-                words += [f"--{name} {one}" for one in values]
+                words += [f"--{name} {choice}" for choice in values]
         return " ".join(words)
 
 
@@ -145,22 +145,22 @@ def read_settings(text: str) -> SettingsReading:
         return SettingsReading(
             Settings(), text, (codes.TOML.at(None, "it is nested too deep", "write fewer brackets"),)
         )
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     # Each message searches its position in the text, so very many messages take long.
-    diagnostics = [*islice(_read(data, Settings, (), text, found), _MOST)]
-    settings = Settings(**found)
-    diagnostics += _misnamed(settings.package, _span(text, ("package",)))
+    diagnostics = [*islice(_read(data, Settings, (), text, values), _MOST_MESSAGES)]
+    settings = Settings(**values)
+    diagnostics += _package_diagnostics(settings.package, _span(text, ("package",)))
     return SettingsReading(settings, text, in_order(diagnostics))
 
 
 def check_roles(reading: SettingsReading, workload: Workload) -> Iterator[Diagnostic]:
     """Diagnostics for access patterns that a role names and the document lacks."""
-    known = [pattern.id for pattern in workload.patterns]
-    for role, wanted in reading.settings.roles.items():
-        for name in wanted if isinstance(wanted, tuple) else ():
-            if name not in known:
-                near = suggest(name, known)
-                fix = f"did you mean `{near}`?" if near else f"there are {', '.join(known)}"
+    pattern_ids = [pattern.id for pattern in workload.patterns]
+    for role, role_patterns in reading.settings.roles.items():
+        for name in role_patterns if isinstance(role_patterns, tuple) else ():
+            if name not in pattern_ids:
+                near = suggest(name, pattern_ids)
+                fix = f"did you mean `{near}`?" if near else f"there are {', '.join(pattern_ids)}"
                 span = _span(reading.text, ("roles", role), name)
                 yield codes.SETTING.at(span, f"the role {role} names {name}, which is no access pattern", fix)
 
@@ -173,22 +173,22 @@ def misnamed(package: str) -> str:
     """
     if not package.isidentifier() or keyword.iskeyword(package):
         return f"`{package}` is not a name in Python"
-    if package in sys.stdlib_module_names or package in _TAKEN:
+    if package in sys.stdlib_module_names or package in _RESERVED_FOLDERS:
         return f"`{package}` is the name of something else that Python would find there"
     return ""
 
 
-def infrastructure_of(settings: Settings, workload: Workload, served: frozenset[str]) -> Infrastructure:
+def infrastructure_of(settings: Settings, workload: Workload, served_ids: frozenset[str]) -> Infrastructure:
     """The options of the infrastructure, with its roles. A kind of patterns stands for those that are served."""
     kinds: dict[str, tuple[Pattern, ...]] = {"reads": workload.reads, "writes": (*workload.writes, *workload.deletes)}
     roles = []
-    for name, wanted in settings.roles.items():
-        if isinstance(wanted, str):
-            named = tuple(pattern.id for pattern in kinds.get(wanted, ()) if pattern.id in served)
-            if wanted in kinds and not named:  # a role that names none would be one for all
-                raise InfrastructureError(f"the role {name} is for {wanted}, and there are none", "leave it out")
-            wanted = named
-        roles.append(Role(name, wanted))
+    for name, role_patterns in settings.roles.items():
+        if isinstance(role_patterns, str):
+            kind_patterns = tuple(pattern.id for pattern in kinds.get(role_patterns, ()) if pattern.id in served_ids)
+            if role_patterns in kinds and not kind_patterns:  # a role that names none would be one for all
+                raise InfrastructureError(f"the role {name} is for {role_patterns}, and there are none", "leave it out")
+            role_patterns = kind_patterns
+        roles.append(Role(name, role_patterns))
     return msgspec.structs.replace(settings.table, roles=tuple(roles))
 
 
@@ -196,7 +196,7 @@ def infrastructure_of(settings: Settings, workload: Workload, served: frozenset[
 
 
 def _read(
-    data: Mapping[str, Any], model: type[Model], path: tuple[str, ...], text: str, found: dict[str, Any]
+    data: Mapping[str, Any], model: type[Model], path: tuple[str, ...], text: str, values: dict[str, Any]
 ) -> Iterator[Diagnostic]:
     """Puts valid values into `found`, by their names in Python; yields diagnostics for the others."""
     fields = {_key(field.name): field for field in msgspec.structs.fields(model)}
@@ -211,31 +211,35 @@ def _read(
             continue
         name, kind = fields[key].name, hints[fields[key].name]
         if place == ("roles",):
-            found[name] = {}
-            yield from _read_roles(value, text, found[name])
+            values[name] = {}
+            yield from _read_roles(value, text, values[name])
         elif isinstance(kind, type) and issubclass(kind, Model) and isinstance(value, dict):
             part: dict[str, Any] = {}
             yield from _read(value, kind, place, text, part)
-            found[name] = kind(**part)
+            values[name] = kind(**part)
         elif _holds(value, kind):
-            found[name] = msgspec.convert(value, kind)
+            values[name] = msgspec.convert(value, kind)
         else:
             yield codes.SETTING.at(span, f"`{'.'.join(place)}` is {_value_text(value)}", _allowed_values(kind, value))
 
 
-def _read_roles(data: Any, text: str, found: dict[str, str | tuple[str, ...]]) -> Iterator[Diagnostic]:
+def _read_roles(data: Any, text: str, roles: dict[str, str | tuple[str, ...]]) -> Iterator[Diagnostic]:
     fix = 'write `name = ["AP-001", "AP-002"]`, or `"all"`, `"reads"` or `"writes"` for the patterns'
     if not isinstance(data, dict):
         yield codes.SETTING.at(_span(text, ("roles",)), f"`roles` is {_value_text(data)}", fix)
         return
-    for name, wanted in data.items():
-        if isinstance(wanted, str) and wanted in KINDS:
-            found[name] = wanted
-        elif isinstance(wanted, list) and wanted and all(isinstance(one, str) for one in wanted):
-            found[name] = tuple(wanted)
+    for name, role_patterns in data.items():
+        if isinstance(role_patterns, str) and role_patterns in KINDS:
+            roles[name] = role_patterns
+        elif (
+            isinstance(role_patterns, list)
+            and role_patterns
+            and all(isinstance(pattern_id, str) for pattern_id in role_patterns)
+        ):
+            roles[name] = tuple(role_patterns)
         else:
             span = _span(text, ("roles", name))
-            yield codes.SETTING.at(span, f"the role `{name}` runs {_value_text(wanted)}", fix)
+            yield codes.SETTING.at(span, f"the role `{name}` runs {_value_text(role_patterns)}", fix)
 
 
 def _key(name: str) -> str:
@@ -243,14 +247,14 @@ def _key(name: str) -> str:
     return name.replace("_", "-")
 
 
-def _suggestion(key: str, known: Mapping[str, Any]) -> str:
-    near = suggest(_key(key), known)
-    return f"did you mean `{near}`?" if near else f"there are {', '.join(f'`{name}`' for name in known)}"
+def _suggestion(key: str, names: Mapping[str, Any]) -> str:
+    near = suggest(_key(key), names)
+    return f"did you mean `{near}`?" if near else f"there are {', '.join(f'`{name}`' for name in names)}"
 
 
 def _allowed_values(kind: Any, value: Any) -> str:
     """The values that a setting takes."""
-    inner = [one for one in typing.get_args(kind) if one not in (type(None), Ellipsis)]
+    inner = [argument for argument in typing.get_args(kind) if argument not in (type(None), Ellipsis)]
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
         (kind,) = inner
         inner = list(typing.get_args(kind))
@@ -261,13 +265,19 @@ def _allowed_values(kind: Any, value: Any) -> str:
     if kind is str:
         return "write a text in quotes"
     if typing.get_origin(kind) is tuple:
-        wrong = [one for one in value if not _holds(one, inner[0])] if isinstance(value, list) else []
-        return _allowed_values(inner[0], wrong[0]) if wrong else f"write a list: {_allowed_values(inner[0], '')}"
+        wrong_elements = (
+            [element for element in value if not _holds(element, inner[0])] if isinstance(value, list) else []
+        )
+        return (
+            _allowed_values(inner[0], wrong_elements[0])
+            if wrong_elements
+            else f"write a list: {_allowed_values(inner[0], '')}"
+        )
     if isinstance(kind, EnumType) or typing.get_origin(kind) is Literal:
-        names = [str(one) for one in (typing.get_args(kind) or list(kind))]
+        names = [str(member) for member in (typing.get_args(kind) or list(kind))]
         near = suggest(str(value), names)
-        listed = ", ".join(f'`"{name}"`' for name in names)
-        return f'did you mean `"{near}"`?' if near else f"write one of {listed}"
+        listed_names = ", ".join(f'`"{name}"`' for name in names)
+        return f'did you mean `"{near}"`?' if near else f"write one of {listed_names}"
     if isinstance(kind, type) and issubclass(kind, Model):
         return f"write a table: {', '.join(f'`{_key(field.name)}`' for field in msgspec.structs.fields(kind))}"
     return 'write a table of texts: `{ team = "orders" }`'
@@ -290,9 +300,9 @@ def _small(message: str) -> str:
     return message[:1].lower() + message[1:]
 
 
-def _misnamed(package: str, span: Span | None) -> Iterator[Diagnostic]:
-    if package and (wrong := misnamed(package)):
-        yield codes.SETTING.at(span, wrong, "give the package another name: small letters, digits and _")
+def _package_diagnostics(package: str, span: Span | None) -> Iterator[Diagnostic]:
+    if package and (problem := misnamed(package)):
+        yield codes.SETTING.at(span, problem, "give the package another name: small letters, digits and _")
 
 
 def _span(text: str, path: tuple[str, ...], value: str = "") -> Span | None:

@@ -60,25 +60,25 @@ def add_decisions(document: Document, pins: tuple[Pin, ...]) -> Path | None:
     path = Path(document.file)
     form = output_form(path)
     document = read_document(path)
-    wanted = with_decisions(document.workload, pins)
-    text = _appended(document.text, pins) if form == "md" else ""
-    if not text or not _reads_as(text, form, wanted):
-        text = document_text(wanted, form, document.file)
+    new_workload = with_decisions(document.workload, pins)
+    text = _append_decisions(document.text, pins) if form == "md" else ""
+    if not text or not _reads_as(text, form, new_workload):
+        text = document_text(new_workload, form, document.file)
     aside = save_original(path, document.text) if lost_words(document.text, text) else None
     write(path, text)
     return aside
 
 
-def _appended(text: str, pins: tuple[Pin, ...]) -> str:
+def _append_decisions(text: str, pins: tuple[Pin, ...]) -> str:
     """A Markdown document with a line for each decision below those that it has; empty if it has no such section."""
-    found = _SECTION.search(text)
-    if found is None:
+    section = _SECTION.search(text)
+    if section is None:
         return ""
-    body = found["body"].rstrip()
+    body = section["body"].rstrip()
     lines = "\n".join(f"- {write_pin(pin)}" for pin in pins)
-    end = found.start("body") + len(body)
+    end = section.start("body") + len(body)
     return f"{text[:end]}{'' if body.strip() else chr(10)}\n{lines}{text[end:]}"
 
 
-def _reads_as(text: str, form: Form, expected: Workload) -> bool:
-    return read_text(text, form).workload == expected
+def _reads_as(text: str, form: Form, workload: Workload) -> bool:
+    return read_text(text, form).workload == workload

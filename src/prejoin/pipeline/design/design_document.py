@@ -18,19 +18,21 @@ from prejoin.design.files import write_design as design_data
 from prejoin.design.model import TABLE, Design, Facet, Item, Projection
 from prejoin.diagnostics import Diagnostic
 from prejoin.pipeline import codes
+from prejoin.pipeline.build.record import read_record, write_record
 from prejoin.pipeline.design.design_file import design_in_use
 from prejoin.pipeline.design.design_table import DesignResult
+from prejoin.pipeline.design.hand_changes import HandChange, hand_change_diagnostics, lost_changes
 from prejoin.pipeline.document import output_form, report_unwritable, write
-from prejoin.pipeline.errors import InputError, RefusedError
+from prejoin.pipeline.errors import ChangedByHandError, InputError, RefusedError, Source
 from prejoin.pipeline.summary import tally
 from prejoin.proof.result import Proof
 from prejoin.workload.files import Form
 from prejoin.workload.model import Status, Workload
 
 _FEWEST = "Indexes and copies"
-_SAID_BY_ROWS = frozenset({codes.UNSERVED.id, codes.UNPROVEN.id, codes.ACCEPTED_UNPROVEN.id, codes.FALSE_CLAIM.id})
+_CODES_WITH_ROWS = frozenset({codes.UNSERVED.id, codes.UNPROVEN.id, codes.ACCEPTED_UNPROVEN.id})
 """Diagnostics that rows of their own report."""
-_KEPT = "what was there is kept"
+_KEPT_STRUCTURES = "what was there is kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,14 @@ class DesignTarget:
     approved: bool = False
     keeps: str = ""
     """The design in use that it was made to extend, as a path from its folder; empty if it extends none."""
+    last_text: str | None = None
+    """The text when prejoin wrote it last; None if that is not known."""
+
+    def lost_changes(self, new: str) -> tuple[HandChange, ...]:
+        """What was changed by hand since, and is not in a new text."""
+        if self.last_text is None or self.text is None:
+            return ()
+        return lost_changes(self.last_text, self.text, new, self.form)
 
     @property
     def binding(self) -> bool:
@@ -74,10 +84,13 @@ def design_target(path: Path) -> DesignTarget:
         message = f"{path} exists and cannot be read: {getattr(problem, 'strerror', None) or 'it is not UTF-8'}"
         raise RefusedError(codes.WOULD_OVERWRITE, message, fix, str(path)) from None
     reading = parse_document(text) if form == "md" else read_design_text(text, Workload(), form)
-    if not reading.design.items and text.strip():
-        raise RefusedError(codes.WOULD_OVERWRITE, f"{path} exists and is not a table design", fix, str(path))
     approved = reading.kept.status is Status.APPROVED
-    return DesignTarget(path, form, text, reading.design, approved, reading.kept.keeps)
+    # An approved design that has lost its keys is a design with errors, which its reader reports.
+    is_design = bool(reading.design.items) or (approved and bool(reading.design.table))
+    if not is_design and text.strip():
+        raise RefusedError(codes.WOULD_OVERWRITE, f"{path} exists and is not a table design", fix, str(path))
+    last_text = read_record(path.parent).last_text(path.name, text)
+    return DesignTarget(path, form, text, reading.design, approved, reading.kept.keeps, last_text)
 
 
 def bound_design(target: DesignTarget, workload: Workload, outcome: str) -> Design:
@@ -96,13 +109,32 @@ def design_of_table(target: DesignTarget, workload: Workload) -> Design | None:
         return None  # the kept keys are in the file itself
 
 
-def write_design(result: DesignResult, target: DesignTarget) -> bool:
-    """Writes a design to its file; False if the file already had this text."""
+def changes_lost_by(result: DesignResult, target: DesignTarget) -> tuple[HandChange, ...]:
+    """The changes by hand of a file that are lost if the design is written to it."""
+    return target.lost_changes(result_text(result, target.form, target.text, target.path.parent))
+
+
+def check_changes_by_hand(result: DesignResult, target: DesignTarget) -> None:
+    """Raises a `ChangedByHandError` if the design cannot be written without losing changes by hand."""
+    if losses := changes_lost_by(result, target):
+        command = f"prejoin design {result.request.document.file} --yes --replace"
+        diagnostics = hand_change_diagnostics(losses, command, target.form)
+        raise ChangedByHandError(Source(str(target.path), target.text or "", diagnostics))
+
+
+def write_design(result: DesignResult, target: DesignTarget, *, replace: bool = False) -> bool:
+    """Writes a design to its file; False if the file already had this text.
+
+    Raises a `ChangedByHandError` if changes by hand would be lost, unless `replace` is True.
+    """
+    if not replace:
+        check_changes_by_hand(result, target)
     text = result_text(result, target.form, target.text, target.path.parent)
-    if text == target.text:
-        return False
-    write(target.path, text)
-    return True
+    if text != target.text:
+        write(target.path, text)
+    folder = target.path.parent
+    write_record(folder, read_record(folder).with_text(target.path.name, text))
+    return text != target.text
 
 
 def result_text(result: DesignResult, form: Form, before: str | None = None, folder: Path | None = None) -> str:
@@ -112,17 +144,15 @@ def result_text(result: DesignResult, form: Form, before: str | None = None, fol
     """
     request = result.request
     # Only a design that was not bound to keep another one is known to need no more structures than these.
-    known = _KEPT if request.kept else claim(result.workload, result.solution) or "none is needed"
-    if result.false_claims:
-        known = "not compared"
-    fewest = Validation(_FEWEST, str(result.explanation.structures), known)
-    checked = validation(result.workload, result.design, result.proof, result.diagnostics, fewest)
+    bound_text = _KEPT_STRUCTURES if request.kept else claim(result.workload, result.solution) or "none is needed"
+    fewest = Validation(_FEWEST, str(result.explanation.structures), bound_text)
+    validations = validation(result.workload, result.design, result.proof, result.diagnostics, fewest)
     keeps = None if request.kept else ""
     if request.kept_file:
         keeps = os.path.relpath(request.kept_file, folder or Path())
     moves = _moves(request.base, result.design) if request.base else None
     return design_text(
-        request.document.file, result.workload, result.design, checked, form, before, folder, keeps, moves
+        request.document.file, result.workload, result.design, validations, form, before, folder, keeps, moves
     )
 
 
@@ -132,7 +162,7 @@ def _moves(in_use: Design, design: Design) -> str:
     for name in moved_entities(in_use, design):
         was = in_use.item(name)
         assert was is not None
-        keys.append(f"{name} from {keyed(was.facets[0])}")
+        keys.append(f"{name} from {key_text(was.facets[0])}")
     return ", ".join(keys)
 
 
@@ -140,7 +170,7 @@ def design_text(
     file: str,
     workload: Workload,
     design: Design,
-    checked: tuple[Validation, ...],
+    validations: tuple[Validation, ...],
     form: Form,
     before: str | None = None,
     folder: Path | None = None,
@@ -159,18 +189,30 @@ def design_text(
     source = "access-patterns.md" if file in ("", "-") else os.path.relpath(file, folder or Path())
     with report_unwritable(file, "give `--output table-design.yaml`"):
         if before and before.strip():
-            return rewrite_document(before, design, workload, source, checked, keeps, moves)
+            return rewrite_document(before, design, workload, source, validations, keeps, moves)
         header = {headings.MOVES: moves} if moves else {}
-        return write_document(design, workload, Annotations(source=source, keeps=keeps or "", header=header), checked)
+        return write_document(
+            design, workload, Annotations(source=source, keeps=keeps or "", header=header), validations
+        )
 
 
 def validation_again(
     before: str, workload: Workload, design: Design, proof: Proof, diagnostics: tuple[Diagnostic, ...]
 ) -> tuple[Validation, ...]:
     """The validation of a design that is kept. How few structures it needs is known from its document."""
-    structures = str(len(design.indexes) + len(design.copies))
-    then = (v for v in parse_document(before).kept.validation if (v.check, v.result) == (_FEWEST, structures))
-    return validation(workload, design, proof, diagnostics, next(then, Validation(_FEWEST, structures, _KEPT)))
+    structures = str(design.structures)
+    former_validations = (
+        validation_row
+        for validation_row in parse_document(before).kept.validation
+        if (validation_row.check, validation_row.result) == (_FEWEST, structures)
+    )
+    return validation(
+        workload,
+        design,
+        proof,
+        diagnostics,
+        next(former_validations, Validation(_FEWEST, structures, _KEPT_STRUCTURES)),
+    )
 
 
 def validation(
@@ -184,9 +226,11 @@ def _validation(
     workload: Workload, design: Design, proof: Proof | None, diagnostics: tuple[Diagnostic, ...], fewest: Validation
 ) -> Iterator[Validation]:
     operations = design.operations
-    lost = [operation.pattern for operation in operations if not operation.served]
-    served = f"{len(operations) - len(lost)} of {len(operations)}"
-    yield Validation("Access patterns served", served, f"not served: {', '.join(lost)}" if lost else "")
+    unserved_ids = [operation.pattern for operation in operations if not operation.served]
+    served_text = f"{len(operations) - len(unserved_ids)} of {len(operations)}"
+    yield Validation(
+        "Access patterns served", served_text, f"not served: {', '.join(unserved_ids)}" if unserved_ids else ""
+    )
     if proof is None:
         yield Validation("Proven by running", "not run", "`--no-proof`")
     else:
@@ -201,16 +245,19 @@ def _validation(
         if proof.findings:
             yield Validation("Table after the proof", "not as it should be", "; ".join(proof.findings))
     yield fewest
-    yield from (Validation("Figures", "in doubt", d.message) for d in diagnostics if d.code == codes.FALSE_CLAIM.id)
-    rest = [d for d in diagnostics if d.code not in _SAID_BY_ROWS]
-    yield Validation("Checks", tally(rest) or "nothing to say", "`prejoin check` tells each" if rest else "")
-    found = fit(workload)
-    yield Validation("Single table", found.verdict.value, "; ".join(found.speaks_against))
+    other_diagnostics = [diagnostic for diagnostic in diagnostics if diagnostic.code not in _CODES_WITH_ROWS]
+    yield Validation(
+        "Checks",
+        tally(other_diagnostics) or "nothing to say",
+        "`prejoin check` tells each" if other_diagnostics else "",
+    )
+    table_fit = fit(workload)
+    yield Validation("Single table", table_fit.verdict.value, "; ".join(table_fit.speaks_against))
 
 
 def changes(before: Design, after: Design) -> list[str]:
-    """The differences between the keys of two designs, a sentence each."""
-    return list(_changes(before, after))
+    """The differences between the settings and keys of two designs, a sentence each."""
+    return [*_changed_settings(before, after), *_changes(before, after)]
 
 
 def moved_entities(old: Design, new: Design) -> tuple[str, ...]:
@@ -221,6 +268,29 @@ def moved_entities(old: Design, new: Design) -> tuple[str, ...]:
 
 def _projection_text(projection: Projection) -> str:
     return f"the keys, {', '.join(projection.attributes)}" if projection.attributes else projection.kind
+
+
+_SETTINGS = {
+    "table": "the name of the table",
+    "type_attribute": "the type attribute",
+    "separator": "the separator",
+    "raw_keys": "raw keys",
+    "ttl_attribute": "the TTL attribute",
+    "billing": "the billing mode",
+}
+
+
+def _changed_settings(before: Design, after: Design) -> Iterator[str]:
+    for field, title in _SETTINGS.items():
+        old, new = _setting_text(getattr(before, field)), _setting_text(getattr(after, field))
+        if old != new:
+            yield f"{title} is {new}, was {old}"
+
+
+def _setting_text(value: str | bool) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"`{value}`" if value else "none"
 
 
 def _changes(before: Design, after: Design) -> Iterator[str]:
@@ -237,27 +307,40 @@ def _changes(before: Design, after: Design) -> Iterator[str]:
     for item in after.items:
         was = before.item(item.entity, item.copy)
         if was is None:
-            yield f"{titled(item)} is new, at {keyed(item.facets[0])}"
+            yield f"{titled(item)} is new, at {key_text(item.facets[0])}"
             continue
         if was.tag != item.tag:
             yield f"{titled(item)} has the type `{item.tag}`, was `{was.tag}`"
         for facet in item.facets:
-            then = was.facet(facet.slot)
-            if then != facet:
+            former_facet = was.facet(facet.slot)
+            if former_facet != facet:
                 place = "the table" if facet.slot == TABLE else f"`{facet.slot}`"
-                yield f"{titled(item)} in {place} is at {keyed(facet)}" + (f", was {keyed(then)}" if then else "")
-        gone = [f.slot for f in was.facets if item.facet(f.slot) is None]
-        yield from (f"{titled(item)} is not in `{slot}` any more" for slot in gone)
-    yield from (f"{titled(i)} is gone" for i in before.items if after.item(i.entity, i.copy) is None)
-    for word, ones, others in (("new", after, before), ("gone", before, after)):
-        for guard in ones.guards:
-            if guard not in others.guards:
+                yield f"{titled(item)} in {place} is at {key_text(facet)}" + (
+                    f", was {key_text(former_facet)}" if former_facet else ""
+                )
+        slots_left = [former.slot for former in was.facets if item.facet(former.slot) is None]
+        yield from (f"{titled(item)} is not in `{slot}` any more" for slot in slots_left)
+    yield from (
+        f"{titled(item_before)} is gone"
+        for item_before in before.items
+        if after.item(item_before.entity, item_before.copy) is None
+    )
+    for word, design_with, design_without in (("new", after, before), ("gone", before, after)):
+        for guard in design_with.guards:
+            if guard not in design_without.guards:
                 yield f"the item that makes {guard.entity}'s {' and '.join(guard.attributes)} unique is {word}"
-        yield from (f"the object store of {one.name} is {word}" for one in ones.stores if one not in others.stores)
-    for name in dict.fromkeys(one.entity for one in (*before.counters, *after.counters)):
+        yield from (
+            f"the object store of {store.name} is {word}"
+            for store in design_with.stores
+            if store not in design_without.stores
+        )
+    for name in dict.fromkeys(sharded_counter.entity for sharded_counter in (*before.counters, *after.counters)):
         counters = after.counter(name), before.counter(name)
         if counters[0] != counters[1]:
-            texts = [f"{' and '.join(one.attributes)} in {one.shards} shards" if one else "none" for one in counters]
+            texts = [
+                f"{' and '.join(counter.attributes)} in {counter.shards} shards" if counter else "none"
+                for counter in counters
+            ]
             yield f"the sharded counter of {name} is {texts[0]}, was {texts[1]}"
 
 
@@ -265,7 +348,7 @@ def titled(item: Item) -> str:
     return f"{item.entity} (copy {item.copy})" if item.copy else item.entity
 
 
-def keyed(facet: Facet) -> str:
+def key_text(facet: Facet) -> str:
     """A key as it is shown: `` `USER#{userId} / ORDER#{orderId}` ``."""
     sort = f" / {' '.join(facet.sk)}" if facet.sk else ""
     return f"`{' '.join(facet.pk)}{sort}`"

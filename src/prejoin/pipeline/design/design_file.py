@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
 from dataclasses import dataclass
 from dataclasses import replace as with_other
 from pathlib import Path
@@ -11,19 +11,21 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from prejoin.design.checks import At, check_design, new_attributes, taken_names
+from prejoin.design.codes import NOT_A_DESIGN
 from prejoin.design.document.annotations import DesignReading
 from prejoin.design.document.read_document import parse_document
-from prejoin.design.explain.phrases import count, listed
 from prejoin.design.files import design_beside, read_design_file, read_design_text
 from prejoin.design.former_names import FormerNames
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design, ItemName, Operation
+from prejoin.design.phrases import count, listed
 from prejoin.design.solver.constraints import constraints_of
 from prejoin.design.solver.violations import ignored_decisions, violations
 from prejoin.diagnostics import Diagnostic, Severity, Span, has_errors, in_order
 from prejoin.pipeline.codes import NO_PATTERNS, UNSERVED
 from prejoin.pipeline.document import DOCUMENT, Document, read_document, text_of
 from prejoin.pipeline.errors import InputError, Source
+from prejoin.proof.package import refused_schema
 from prejoin.workload.files import form_of
 from prejoin.workload.grammar.statements import write_pin
 from prejoin.workload.model import Spread, Status, Workload
@@ -60,11 +62,11 @@ class DesignFile:
         """The contents of the design: `3 entities, 1 index, 4 access patterns`."""
         design = self.design
         parts = [
-            (len({i.entity for i in design.items}), "entity", "entities"),
+            (len({item.entity for item in design.items}), "entity", "entities"),
             (len(design.indexes), "index", "indexes"),
         ]
         parts += [(len(design.copies), "copy", "copies"), (len(design.operations), "access pattern", "access patterns")]
-        return ", ".join(count(number, one, many) for number, one, many in parts if number)
+        return ", ".join(count(number, singular, plural) for number, singular, plural in parts if number)
 
     def source(self, *severities: Severity) -> Source:
         """The design with its diagnostics; of these severities, if some are given."""
@@ -89,28 +91,42 @@ def read_design(path: str | os.PathLike[str], document: str | os.PathLike[str] |
     elif not has_errors(diagnostics):
         if not reading.design.operations:
             reading = with_other(reading, design=map_patterns(reading.design, patterns.workload))
-        diagnostics += check_design(reading.design, patterns.workload, places_in(reading))
-        diagnostics += _not_served(reading, patterns.workload, diagnostics)
+        diagnostics += checked_design(reading.design, patterns.workload, places_in(reading))
     return DesignFile(file, text, reading, patterns, in_order(diagnostics))
 
 
-def _not_served(reading: DesignReading, workload: Workload, diagnostics: list[Diagnostic]) -> Iterator[Diagnostic]:
-    """The patterns that the design does not serve, and of which the checks have found no error.
+def checked_design(design: Design, workload: Workload, at: At) -> tuple[Diagnostic, ...]:
+    """All diagnostics about a design that was read without errors: those of the checks, and what keeps it from running.
 
-    `query` and `build` refuse them.
+    `check` prints them, and `query` refuses a pattern that one of them is an error about.
     """
-    reported = {one.about for one in diagnostics if one.severity is Severity.ERROR}
-    for operation in unserved(workload, reading.design):
-        if operation.pattern not in reported:
+    diagnostics = list(check_design(design, workload, at))
+    diagnostics += _refused_schema(design, workload, at)
+    reported_ids = {diagnostic.about for diagnostic in diagnostics if diagnostic.severity is Severity.ERROR}
+    for operation in find_unserved(workload, design):
+        if operation.pattern not in reported_ids:
             fix = operation.remedy or "`prejoin design` shows a key that would serve it"
             message = f"{operation.pattern} is not served: {operation.problem}"
-            yield UNSERVED.at(places_in(reading)(operation.pattern, ""), message, fix)
+            diagnostics.append(UNSERVED.at(at(operation.pattern, ""), message, fix, about=operation.pattern))
+    return in_order(diagnostics)
 
 
-def unserved(workload: Workload, design: Design) -> tuple[Operation, ...]:
+def _refused_schema(design: Design, workload: Workload, at: At) -> list[Diagnostic]:
+    """The error about a design from which the client makes no table."""
+    problem = refused_schema(workload, design)
+    if not problem:
+        return []
+    entity = re.split(r"\W", problem)[0]
+    fix = "change the key; `prejoin design` shows one that works"
+    return [NOT_A_DESIGN.at(at(entity, ""), f"no table can be made from the design: {problem}", fix)]
+
+
+def find_unserved(workload: Workload, design: Design) -> tuple[Operation, ...]:
     """The patterns that no key serves, unless a decision accepts that."""
     aside = constraints_of(workload).aside
-    return tuple(o for o in design.operations if not o.served and o.pattern not in aside)
+    return tuple(
+        operation for operation in design.operations if not operation.served and operation.pattern not in aside
+    )
 
 
 def design_in_use(path: str | os.PathLike[str], workload: Workload, note: str = "") -> Design:
@@ -122,13 +138,18 @@ def design_in_use(path: str | os.PathLike[str], workload: Workload, note: str = 
     reading = read_design_file(path, Workload())
     names = {item.entity for item in reading.design.items}
     former_names = FormerNames.of(reading.design, workload)
-    then = former_names.workload_in_former_names(workload)
-    then = replace(then, entities=tuple(entity for entity in then.entities if entity.name in names))
+    former_workload = former_names.workload_in_former_names(workload)
+    former_workload = replace(
+        former_workload, entities=tuple(entity for entity in former_workload.entities if entity.name in names)
+    )
     text = text_of(path)
     if reading.design.items:
-        reading = read_design_text(text, then, form_of(path) or "md")
-    if has_errors(reading.diagnostics):
-        raise InputError(Source(file, text, reading.diagnostics).only(Severity.ERROR), note=note)
+        reading = read_design_text(text, former_workload, form_of(path) or "md")
+    diagnostics = [*reading.diagnostics]
+    if not has_errors(diagnostics):
+        diagnostics += _refused_schema(reading.design, former_workload, places_in(reading))
+    if has_errors(diagnostics):
+        raise InputError(Source(file, text, tuple(diagnostics)).only(Severity.ERROR), note=note)
     return former_names.design_in_new_names(replace(reading.design, operations=(), decisions=()))
 
 
@@ -151,7 +172,7 @@ def new_since_design(document: Document) -> tuple[Diagnostic, ...]:
     return (*taken_names(design, workload, at), *new_attributes(design, workload, design, at))
 
 
-def outdated(file: str, workload: Workload) -> tuple[str, ...]:
+def outdated_reasons(file: str, workload: Workload) -> tuple[str, ...]:
     """Access patterns that a design lacks and decisions that it does not follow, a phrase each.
 
     Rates and sizes are not compared: they change what a design costs, not what it answers.
@@ -159,12 +180,20 @@ def outdated(file: str, workload: Workload) -> tuple[str, ...]:
     reading = read_design_file(Path(file), workload)
     design = reading.design
     # Operations are planned again for all patterns; only those that the file lists have a place in it.
-    known = {one.pattern for at, one in enumerate(design.operations) if reading.places.find(("operations", at))}
+    listed_ids = {
+        operation.pattern for at, operation in enumerate(design.operations) if reading.places.find(("operations", at))
+    }
     # A design written by hand may list no patterns at all.
-    found = [f"it lacks {one.id}" for one in workload.patterns if one.id not in known] if known else []
-    broken = [one.pin for one in violations(design, workload)]
-    broken += [one.pin for one in ignored_decisions(design, workload) if not isinstance(one.pin, Spread)]
-    return (*found, *(f"it does not follow `{write_pin(pin)}`" for pin in dict.fromkeys(broken)))
+    lacking = (
+        [f"it lacks {pattern.id}" for pattern in workload.patterns if pattern.id not in listed_ids]
+        if listed_ids
+        else []
+    )
+    ignored_pins = [decision.pin for decision in violations(design, workload)]
+    ignored_pins += [
+        decision.pin for decision in ignored_decisions(design, workload) if not isinstance(decision.pin, Spread)
+    ]
+    return (*lacking, *(f"it does not follow `{write_pin(pin)}`" for pin in dict.fromkeys(ignored_pins)))
 
 
 def places_in(reading: DesignReading) -> At:
@@ -174,11 +203,11 @@ def places_in(reading: DesignReading) -> At:
     def at(name: str, slot: str) -> Span | None:
         for number, item in enumerate(design.items):
             if item.name == name:
-                numbers = [n for n, facet in enumerate(item.facets) if facet.slot == slot]
+                numbers = [facet_number for facet_number, facet in enumerate(item.facets) if facet.slot == slot]
                 return places.find(("items", number, "facets", *numbers) if numbers else ("items", number))
         for kind, names in (
-            ("slots", [one.name for one in design.slots]),
-            ("operations", [one.pattern for one in design.operations]),
+            ("slots", [slot_in_design.name for slot_in_design in design.slots]),
+            ("operations", [operation.pattern for operation in design.operations]),
         ):
             if name in names:
                 return places.find((kind, names.index(name)))
@@ -189,30 +218,36 @@ def places_in(reading: DesignReading) -> At:
 
 def places_of(document: Document) -> At:
     """The place of an entity, an attribute (`Order.status`), a pattern or a decision in a document."""
-    w, places = document.workload, document.reading.places
-    known: dict[str, tuple[str | int, ...]] = {e.name: ("entities", number) for number, e in enumerate(w.entities)}
-    for number, entity in enumerate(w.entities):
+    workload, places = document.workload, document.reading.places
+    paths: dict[str, tuple[str | int, ...]] = {
+        document_entity.name: ("entities", number) for number, document_entity in enumerate(workload.entities)
+    }
+    for number, entity in enumerate(workload.entities):
         for position, attribute in enumerate(entity.attributes):
-            known[f"{entity.name}.{attribute.name}"] = ("entities", number, "attributes", position)
-    known |= {read.id: ("reads", number) for number, read in enumerate(w.reads)}
-    for kind, writes in (("writes", w.writes), ("deletes", w.deletes)):
-        known |= {write.id: (kind, number) for number, write in enumerate(writes)}
-    known |= {write_pin(one.pin): ("decisions", number) for number, one in enumerate(w.decisions) if one.pin}
+            paths[f"{entity.name}.{attribute.name}"] = ("entities", number, "attributes", position)
+    paths |= {read.id: ("reads", number) for number, read in enumerate(workload.reads)}
+    for kind, writes in (("writes", workload.writes), ("deletes", workload.deletes)):
+        paths |= {write.id: (kind, number) for number, write in enumerate(writes)}
+    paths |= {
+        write_pin(decision.pin): ("decisions", number)
+        for number, decision in enumerate(workload.decisions)
+        if decision.pin
+    }
 
     def at(name: str, slot: str) -> Span | None:
-        found = known.get(name) or known.get(ItemName.parse(name).entity)
-        return places.find(found) if found else None
+        path = paths.get(name) or paths.get(ItemName.parse(name).entity)
+        return places.find(path) if path else None
 
     return at
 
 
 def _document_of(path: Path, text: str) -> Path:
     """The document of a design: the one it names, if that exists; else the one beside it."""
-    named = parse_document(text).kept.source if form_of(path) == "md" else ""
-    if named and (beside := path.parent / named).is_file():
+    document_name = parse_document(text).kept.source if form_of(path) == "md" else ""
+    if document_name and (beside := path.parent / document_name).is_file():
         return beside
-    found = [path.with_name(name) for name in _DOCUMENTS if path.with_name(name).is_file()]
-    return found[0] if found else path.parent / (named or DOCUMENT)
+    candidates = [path.with_name(name) for name in _DOCUMENTS if path.with_name(name).is_file()]
+    return candidates[0] if candidates else path.parent / (document_name or DOCUMENT)
 
 
 def structures(design: Design) -> str:

@@ -14,34 +14,28 @@ from msgspec.structs import replace
 
 from prejoin.design import codes as design_codes
 from prejoin.design.checks import At, TableFit, check_design, fit, new_attributes, taken_names
-from prejoin.design.checks.claims import false_claims
 from prejoin.design.cost.bill import Bill, bill
 from prejoin.design.cost.objective import complexity
-from prejoin.design.explain import (
-    Alternative,
-    Explanation,
-    UnknownTopicError,
-    add_alternatives,
-    annotate,
-    explain_design,
-)
+from prejoin.design.explain import Explanation, UnknownTopicError, add_alternatives, annotate, explain_design
 from prejoin.design.explain import why as explain_topic
-from prejoin.design.explain import without as design_without
-from prejoin.design.explain.phrases import listed
 from prejoin.design.explain.text import WIDTH, as_text
-from prejoin.design.frontier import FrontierPoint, proposal
 from prejoin.design.layout.growth import Growth, growth
 from prejoin.design.model import Design, Operation
-from prejoin.design.solver.conflicts import ConflictStatement, conflicts
+from prejoin.design.phrases import listed
 from prejoin.design.solver.program.integer_program import InfeasibleError, OutOfTimeError, TimeLimit
 from prejoin.design.solver.solve import Solution, solve
-from prejoin.design.tables.comparison import TableComparison, compare_tables
-from prejoin.design.tables.split import needs_own_table
+from prejoin.design.whatif.alternative import Alternative
+from prejoin.design.whatif.alternatives import MOST_ALTERNATIVES, TABLE_TOPIC, without_pattern
+from prejoin.design.whatif.attempt import WhatIf
+from prejoin.design.whatif.comparison import TableComparison, compare_tables
+from prejoin.design.whatif.conflicts import ConflictStatement, conflicts
+from prejoin.design.whatif.frontier import FrontierPoint, propose
+from prejoin.design.whatif.split import needs_own_table
 from prejoin.diagnostics import Diagnostic, Severity, has_errors, in_order
 from prejoin.engine import Embedded
 from prejoin.pipeline import codes
 from prejoin.pipeline.design.decisions import read_decision, with_decisions
-from prejoin.pipeline.design.design_file import design_in_use, in_names_of, places_of, structures, unserved
+from prejoin.pipeline.design.design_file import design_in_use, find_unserved, in_names_of, places_of, structures
 from prejoin.pipeline.document import Document
 from prejoin.pipeline.errors import InputError, InvalidArgumentError, PipelineError, Source
 from prejoin.pipeline.progress import SILENT, Progress
@@ -57,7 +51,6 @@ FEW = 3
 """Alternatives that are priced by default. More take longer."""
 TIME_LIMIT = 30.0
 """Seconds after which the command takes the best design found."""
-MOST = 8
 _NOT_SERVED = frozenset(
     code.id
     for code in (
@@ -96,6 +89,8 @@ class DesignRequest:
     prove: bool = True
     alternatives: int = FEW
     """How many other designs are priced."""
+    proposes: bool = True
+    """Whether a cheaper design with one more structure, and a design of several tables, are solved, too."""
     time_limit: float | None = None
     """Seconds that the solver may take; None is no limit."""
     allow_unproven: bool = False
@@ -130,6 +125,8 @@ class DesignResult:
     workload: Workload
     """The workload of the document, with the decisions of the request."""
     solution: Solution
+    what_if: WhatIf
+    """The designs of changed documents, so far."""
     design: Design
     explanation: Explanation
     bill: Bill
@@ -148,12 +145,10 @@ class DesignResult:
     """One table against several, if the document says that entities need a table of their own."""
     cut_short: bool = False
     """Whether the time limit ended the search, so that another run may find another design."""
-    false_claims: tuple[str, ...] = ()
-    """What the second calculation finds instead of our own figures. Then price and bound are not printed."""
 
     @property
     def unserved(self) -> tuple[Operation, ...]:
-        return unserved(self.workload, self.design)
+        return find_unserved(self.workload, self.design)
 
     @property
     def unproven(self) -> dict[str, str]:
@@ -172,14 +167,18 @@ class DesignResult:
     def source(self, hints: bool = True) -> Source:
         """The document with the diagnostics about its design."""
         document = self.request.document
-        own = (self._time_limit(),) if self.cut_short else ()
-        diagnostics = tuple(d for d in (*own, *self.diagnostics) if hints or d.severity is not Severity.HINT)
+        time_diagnostics = (self._time_limit(),) if self.cut_short else ()
+        diagnostics = tuple(
+            diagnostic
+            for diagnostic in (*time_diagnostics, *self.diagnostics)
+            if hints or diagnostic.severity is not Severity.HINT
+        )
         return Source(document.file, document.text, diagnostics)
 
     def _time_limit(self) -> Diagnostic:
-        found = complexity(self.workload, self.design)
-        least = min(self.solution.chosen.least, found)
-        bound = f"a complexity of {found:.3g}, and no less than {least:.3g} can serve as much"
+        design_complexity = complexity(self.workload, self.design)
+        least_complexity = min(self.solution.chosen.least, design_complexity)
+        bound = f"a complexity of {design_complexity:.3g}, and no less than {least_complexity:.3g} can serve as much"
         limit = f"the time limit of {self.request.time_limit:g} s"
         message = f"{limit} ended the search; the best design found has {bound}"
         return codes.TIME_LIMIT.at(None, message, "allow more time: another run may find another design")
@@ -215,28 +214,37 @@ def design_table(
         keep = in_names_of(keep, document.workload)
     elif keep is not None:
         keep = design_in_use(keep, document.workload, f"{kept_file} cannot be kept; nothing was designed")
-    request = DesignRequest(document, pins, keep, prove, alternatives, time_limit, allow_unproven, kept_file)
+    request = DesignRequest(
+        document,
+        pins,
+        keep,
+        prove,
+        alternatives,
+        time_limit=time_limit,
+        allow_unproven=allow_unproven,
+        kept_file=kept_file,
+    )
     return solve_request(request, progress)
 
 
 def read_decisions(sentences: Iterable[str | Pin], workload: Workload) -> tuple[Pin, ...]:
     """Reads decisions, each of which may depend on those before it."""
     pins: tuple[Pin, ...] = ()
-    for one in sentences:
-        if isinstance(one, str):
+    for sentence in sentences:
+        if isinstance(sentence, str):
             try:
-                one = read_decision(one, with_decisions(workload, pins))
+                sentence = read_decision(sentence, with_decisions(workload, pins))
             except Inexact as problem:
                 raise InvalidArgumentError(codes.FLAG, problem.message, problem.fix) from None
-        pins = (*pins, one)
+        pins = (*pins, sentence)
     return pins
 
 
 def solve_request(request: DesignRequest, progress: Progress = SILENT) -> DesignResult:
     """The same as `design_table`, for a request whose document has no errors."""
     document, workload = request.document, request.workload
-    if request.kept and (taken := taken_names(request.kept, workload, places_of(document))):
-        raise InputError(Source(document.file, document.text, taken), note="nothing was designed")
+    if request.kept and (taken_diagnostics := taken_names(request.kept, workload, places_of(document))):
+        raise InputError(Source(document.file, document.text, taken_diagnostics), note="nothing was designed")
     began = time.perf_counter()
     progress.begin("choosing keys", "design")
     limit = None if request.time_limit is None else TimeLimit(request.time_limit)
@@ -254,42 +262,39 @@ def solve_request(request: DesignRequest, progress: Progress = SILENT) -> Design
     # With a kept design it is not known whether another design would need fewer structures.
     explanation = explain_design(workload, solution.design, None if request.kept else solution)
     cut_short = limit is not None and limit.struck
+    what_if = WhatIf(workload, solution, request.kept, request.time_limit)
     if request.alternatives and not cut_short:  # each alternative would take as long again
         progress.begin("pricing alternatives")
-        explanation = add_alternatives(workload, solution, explanation, request.kept, request.alternatives)
-    offered = tables = None
-    if request.alternatives and not cut_short:
-        offered = proposal(workload, solution, request.kept, request.time_limit)
+        explanation = add_alternatives(what_if, explanation, request.alternatives)
+    proposal = tables = None
+    if request.proposes and request.alternatives and not cut_short:
+        proposal = propose(what_if)
         tables = compare_tables(workload, solution.design) if needs_own_table(workload) else None
-    wrong = tuple(false_claims(workload, solution, explanation, request.kept))
-    if wrong:  # an explanation without the solution does not say how good the design is
-        explanation = explain_design(workload, solution.design)
-    found = annotate(solution.design, explanation)
-    proof = prove_design(workload, found, progress=progress) if request.prove else None
+    design = annotate(solution.design, explanation)
+    proof = prove_design(workload, design, progress=progress) if request.prove else None
     in_conflict: tuple[ConflictSet, ...] = ()
-    if unserved(workload, found) and not cut_short:
+    if find_unserved(workload, design) and not cut_short:
         progress.begin("looking for what prevents a pattern from being served")
         in_conflict = conflicts(workload, request.kept)
-    added = new_attributes(request.kept, workload, found, places_of(document)) if request.kept else []
-    dropped = [_dropped_claim(claim) for claim in wrong]
-    checked = design_diagnostics(document, workload, found, proof, request.allow_unproven)
+    attribute_diagnostics = new_attributes(request.kept, workload, design, places_of(document)) if request.kept else []
+    diagnostics = design_diagnostics(document, workload, design, proof, request.allow_unproven)
     return DesignResult(
         request,
         workload,
         solution,
-        found,
+        what_if,
+        design,
         explanation,
-        bill(workload, found),
+        bill(workload, design),
         fit(workload),
         seconds,
-        in_order((*checked, *added, *dropped)),
+        in_order((*diagnostics, *attribute_diagnostics)),
         proof,
-        growth=growth(request.base, found, workload) if request.base else None,
+        growth=growth(request.base, design, workload) if request.base else None,
         conflicts=in_conflict,
-        proposal=offered,
+        proposal=proposal,
         tables=tables,
         cut_short=cut_short,
-        false_claims=wrong,
     )
 
 
@@ -331,31 +336,29 @@ def without(result: DesignResult, pattern: str) -> Alternative:
     Raises an `InvalidArgumentError` if there is no such pattern.
     """
     if result.workload.pattern(pattern) is None:
-        meant = suggest(pattern, [one.id for one in result.workload.patterns])
-        fix = f"did you mean {meant}?" if meant else "name one of the document"
+        near_id = suggest(pattern, [known_pattern.id for known_pattern in result.workload.patterns])
+        fix = f"did you mean {near_id}?" if near_id else "name one of the document"
         raise InvalidArgumentError(codes.NO_TOPIC, f"there is no access pattern `{pattern}`", fix)
-    return design_without(result.workload, pattern, result.solution, result.request.kept)
+    return without_pattern(result.what_if, pattern)
 
 
-def with_alternatives(result: DesignResult, most: int = MOST) -> DesignResult:
+def with_alternatives(result: DesignResult, most: int = MOST_ALTERNATIVES) -> DesignResult:
     """The same design, with more alternatives priced."""
-    found = add_alternatives(result.workload, result.solution, result.explanation, result.request.kept, most)
-    return with_other(result, explanation=found)
+    return with_other(result, explanation=add_alternatives(result.what_if, result.explanation, most))
 
 
 def alternatives_of(explanation: Explanation) -> list[tuple[str, Alternative]]:
     """The alternatives of a design, each with its subject: the table, a copy or an entity."""
-    found = [("the table", one) for one in explanation.alternatives]
-    found += [(f"{c.entity}/{c.copy}", one) for c in explanation.copies for one in c.alternatives]
-    return found + [(e.entity, one) for e in explanation.entities for one in e.alternatives]
+    alternatives = [(TABLE_TOPIC, alternative) for alternative in explanation.alternatives]
+    alternatives += [
+        (f"{copy.entity}/{copy.copy}", alternative) for copy in explanation.copies for alternative in copy.alternatives
+    ]
+    return alternatives + [
+        (entity.entity, alternative) for entity in explanation.entities for alternative in entity.alternatives
+    ]
 
 
 # --- Diagnostics ----------------------------------------------------------------------------------------------------
-
-
-def _dropped_claim(claim: str) -> Diagnostic:
-    message = f"prejoin made a wrong claim about this design, and does not print it: {claim}"
-    return codes.FALSE_CLAIM.at(None, message, "please report it, with the document; the design itself can be used")
 
 
 def accepted_unproven(workload: Workload, design: Design, proof: Proof | None, allow: bool) -> dict[str, str]:
@@ -366,10 +369,10 @@ def accepted_unproven(workload: Workload, design: Design, proof: Proof | None, a
     """
     if proof is None or proof.blocked:
         return {}
-    served = {operation.pattern for operation in design.operations if operation.served}
-    decided = {decision.pin.pattern for decision in workload.decisions if isinstance(decision.pin, Unproven)}
-    accepted = served if allow else served & decided
-    return {pattern: reason for pattern, reason in proof.not_run.items() if pattern in accepted}
+    served_ids = {operation.pattern for operation in design.operations if operation.served}
+    decided_ids = {decision.pin.pattern for decision in workload.decisions if isinstance(decision.pin, Unproven)}
+    accepted_ids = served_ids if allow else served_ids & decided_ids
+    return {pattern: reason for pattern, reason in proof.not_run.items() if pattern in accepted_ids}
 
 
 def unproven_diagnostics(answers: Iterable[PatternProof], at: At) -> Iterator[Diagnostic]:
@@ -377,17 +380,17 @@ def unproven_diagnostics(answers: Iterable[PatternProof], at: At) -> Iterator[Di
     by_cause: dict[tuple[str, str], list[PatternProof]] = {}
     for answer in answers:
         by_cause.setdefault((answer.wrong, answer.problem), []).append(answer)
-    for (wrong, problem), alike in by_cause.items():
-        patterns = listed(answer.pattern for answer in alike)
-        several = len(alike) > 1
+    for (wrong, problem), proofs in by_cause.items():
+        patterns = listed(answer.pattern for answer in proofs)
+        is_plural = len(proofs) > 1
         if wrong:
-            message = f"{patterns} {'were' if several else 'was'} run, and {wrong}"
+            message = f"{patterns} {'were' if is_plural else 'was'} run, and {wrong}"
             fix = "please report it, with the document"
         else:
-            is_not = "are not proven: they" if several else "is not proven: it"
+            is_not = "are not proven: they" if is_plural else "is not proven: it"
             message = f"{patterns} {is_not} could not be run, because {problem}"
             fix = "check its writes and conditions; `--allow-unproven` goes on without a proof; please report it"
-        yield codes.UNPROVEN.at(at(alike[0].pattern, ""), message, alike[0].remedy or fix)
+        yield codes.UNPROVEN.at(at(proofs[0].pattern, ""), message, proofs[0].remedy or fix)
 
 
 def accepted_diagnostics(unproven: Mapping[str, str], at: At) -> Iterator[Diagnostic]:
@@ -409,11 +412,11 @@ def _diagnostics(
     document: Document, workload: Workload, design: Design, proof: Proof | None, allow_unproven: bool
 ) -> Iterator[Diagnostic]:
     at = places_of(document)
-    lost = {operation.pattern: operation for operation in unserved(workload, design)}
-    for d in check_design(design, workload, at):
-        if d.code not in _NOT_SERVED or d.about not in lost:
-            yield d
-    for pattern, operation in lost.items():
+    unserved_operations = {operation.pattern: operation for operation in find_unserved(workload, design)}
+    for diagnostic in check_design(design, workload, at):
+        if diagnostic.code not in _NOT_SERVED or diagnostic.about not in unserved_operations:
+            yield diagnostic
+    for pattern, operation in unserved_operations.items():
         fix = operation.remedy or "say in its Decisions what may be done: `may use a second request`, `is out of scope`"
         yield codes.UNSERVED.at(at(pattern, ""), f"{pattern} is not served: {operation.problem}", fix)
     if proof is None:
@@ -423,11 +426,11 @@ def _diagnostics(
         message = f"nothing could be run, because {proof.blocked}; not proven: {patterns or 'the table'}"
         yield codes.UNPROVEN.at(None, message, "please report it, with the document")
         return
-    not_served = {operation.pattern for operation in design.operations if not operation.served}
-    accepted = accepted_unproven(workload, design, proof, allow_unproven)
-    failed = [answer for answer in proof.failed if answer.pattern not in not_served | accepted.keys()]
-    yield from unproven_diagnostics(failed, at)
-    yield from accepted_diagnostics(accepted, at)
+    not_served = design.unserved
+    accepted_reasons = accepted_unproven(workload, design, proof, allow_unproven)
+    failed_proofs = [answer for answer in proof.failed if answer.pattern not in not_served | accepted_reasons.keys()]
+    yield from unproven_diagnostics(failed_proofs, at)
+    yield from accepted_diagnostics(accepted_reasons, at)
     for finding in proof.findings:
         yield codes.UNPROVEN.at(None, f"in the proof, {finding}", "please report it, with the document")
 
@@ -436,12 +439,12 @@ def _contradictions(document: Document, conflicts: Iterable[ConflictSet]) -> Ite
     at = places_of(document)
     conflicts = tuple(conflicts)
     for statements in conflicts:
-        spans = (at(one.name, "") for one in statements if one.kind != "kept")
+        spans = (at(statement.name, "") for statement in statements if statement.kind != "kept")
         message, fix = f"this cannot hold: {statements[0]}", "change it, or leave it out"
         if len(statements) > 1:
             message = f"these cannot all hold: {'; '.join(map(str, statements))}"
             fix = "change or leave out any one of them"
-        if any(one.kind == "kept" for one in statements):
+        if any(statement.kind == "kept" for statement in statements):
             fix = "change or leave out what the document says; or design all keys again: `prejoin design --fresh`"
         yield codes.CONTRADICTION.at(next(filter(None, spans), None), message, fix)
     if not conflicts:

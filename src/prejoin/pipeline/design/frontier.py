@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from prejoin.design.frontier import FrontierPoint, frontier
+from prejoin.design.whatif.frontier import FrontierPoint, frontier
 from prejoin.pipeline.design.design_table import DesignResult
 from prejoin.pipeline.document import write
 from prejoin.pipeline.progress import SILENT, Progress
@@ -22,8 +22,7 @@ def design_frontier(result: DesignResult, *, progress: Progress = SILENT) -> tup
     One of them is the design of the result, without `decisions`.
     """
     progress.begin("looking for simpler and cheaper designs")
-    request = result.request
-    return frontier(result.workload, result.solution, request.kept, request.time_limit)
+    return frontier(result.what_if)
 
 
 def frontier_command(result: DesignResult, point: FrontierPoint) -> str:

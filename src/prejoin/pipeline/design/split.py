@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 
-from prejoin.design.solver.conflicts import conflicts
 from prejoin.design.solver.program.integer_program import InfeasibleError
-from prejoin.design.tables.comparison import TableComparison, compare_tables
-from prejoin.design.tables.split import needs_own_table
+from prejoin.design.whatif.comparison import TableComparison, compare_tables
+from prejoin.design.whatif.conflicts import conflicts
+from prejoin.design.whatif.split import needs_own_table
 from prejoin.pipeline import codes
 from prejoin.pipeline.design.decisions import with_decisions
 from prejoin.pipeline.design.design_table import ContradictionError, read_decisions

@@ -13,14 +13,15 @@ from uuid import UUID
 
 import msgspec
 
+from prejoin.cases.brute_force import BruteForce
+from prejoin.cases.read_cases import read_cases
+from prejoin.cases.write_cases import NothingFitsError, build_case
+from prejoin.keys import KeyValueError
 from prejoin.pipeline import codes
 from prejoin.pipeline.errors import InvalidArgumentError
 from prejoin.proof.arguments import read_arguments, write_arguments
-from prejoin.proof.brute_force import BruteForce
 from prejoin.proof.expected_table import ExpectedTable
-from prejoin.proof.read_cases import read_cases
 from prejoin.proof.sample_table import SampleTable
-from prejoin.proof.write_cases import NothingFitsError, build_case
 from prejoin.render.python.method import Method, Param
 from prejoin.workload.lookup import suggest
 from prejoin.workload.model import Pattern, Read, Write
@@ -49,28 +50,30 @@ class MissingArgumentsError(InvalidArgumentError):
     def __init__(self, pattern: str, hints: Mapping[str, Any]) -> None:
         self.pattern = pattern
         self.samples = {name: _sample(hint) for name, hint in hints.items()}
-        self.message = f"{pattern} needs {'; '.join(f'{name}, {described(hint)}' for name, hint in hints.items())}"
+        self.message = f"{pattern} needs {'; '.join(f'{name}, {type_words(hint)}' for name, hint in hints.items())}"
         pairs = ", ".join(f"{name}={sample}" for name, sample in self.samples.items())
         super().__init__(codes.MISUSED, self.message, f"pass {pairs}")
 
 
 def parameter(method: Method, name: str) -> Param:
     """The parameter of a method, by its name or that of the document: `user_id` or `userId`."""
-    known = {_folded(param.name): param for param in method.params}
+    params_by_name = {_fold_name(param.name): param for param in method.params}
     names = [param.name for param in method.params]
-    found = known.get(_folded(name))
-    if found is None:
-        meant = suggest(name, names)
-        fix = f"did you mean {meant}?" if meant else f"{method.pattern.id} takes {', '.join(names) or 'nothing'}"
-        raise misused(f"{method.pattern.id} takes no {name}", fix)
-    return found
+    param = params_by_name.get(_fold_name(name))
+    if param is None:
+        near_name = suggest(name, names)
+        fix = (
+            f"did you mean {near_name}?" if near_name else f"{method.pattern.id} takes {', '.join(names) or 'nothing'}"
+        )
+        raise misuse_error(f"{method.pattern.id} takes no {name}", fix)
+    return param
 
 
-def misused(message: str, fix: str) -> InvalidArgumentError:
+def misuse_error(message: str, fix: str) -> InvalidArgumentError:
     return InvalidArgumentError(codes.MISUSED, message, fix)
 
 
-def _folded(name: str) -> str:
+def _fold_name(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
@@ -88,7 +91,7 @@ def read_value(name: str, texts: Sequence[str], hint: Any) -> Any:
         values = [read_value(name, [text], _items(kind)) for text in texts]
         return frozenset(values) if typing.get_origin(kind) in (set, frozenset) else values
     if len(texts) > 1:
-        raise misused(f"{name} is given {len(texts)} times", "it takes one value")
+        raise misuse_error(f"{name} is given {len(texts)} times", "it takes one value")
     (text,) = texts
     if hint is not kind and text == "null":
         return None
@@ -104,7 +107,7 @@ def read_value(name: str, texts: Sequence[str], hint: Any) -> Any:
 def _bare(hint: Any) -> Any:
     """A type without its None."""
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        kinds = [one for one in typing.get_args(hint) if one is not type(None)]
+        kinds = [argument for argument in typing.get_args(hint) if argument is not type(None)]
         return kinds[0] if len(kinds) == 1 else hint
     return hint
 
@@ -118,16 +121,18 @@ def _items(kind: Any) -> Any:
 
 
 def _unreadable(name: str, text: str, kind: Any, problem: Exception) -> InvalidArgumentError:
-    shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    short_text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     if values := _values(kind):
-        meant = suggest(text, values)
-        message = f"{name}: `{shown}` is not one of {', '.join(values)}"
-        return misused(message, f"did you mean {meant}?" if meant else f"write one of them: {name}={values[0]}")
+        near_value = suggest(text, values)
+        message = f"{name}: `{short_text}` is not one of {', '.join(values)}"
+        return misuse_error(
+            message, f"did you mean {near_value}?" if near_value else f"write one of them: {name}={values[0]}"
+        )
     if kind in _EXAMPLES:
-        what, _ = _EXAMPLES[kind]
-        return misused(f"{name}: `{shown}` is not {what}", f"write it as in {name}={_sample(kind)}")
-    wrong = str(problem) if isinstance(problem, msgspec.ValidationError) else f"`{shown}` is not JSON, {problem}"
-    return misused(f"{name}: {wrong}", f"it is {described(kind)}")
+        noun, _ = _EXAMPLES[kind]
+        return misuse_error(f"{name}: `{short_text}` is not {noun}", f"write it as in {name}={_sample(kind)}")
+    reason = str(problem) if isinstance(problem, msgspec.ValidationError) else f"`{short_text}` is not JSON, {problem}"
+    return misuse_error(f"{name}: {reason}", f"it is {type_words(kind)}")
 
 
 def _sample(hint: Any) -> str:
@@ -159,7 +164,7 @@ def _object(hint: Any) -> str:
     if kind in _EXAMPLES or _values(kind):
         return f'"{_sample(kind)}"'
     hints = typing.get_type_hints(kind) if isinstance(kind, type) else {}
-    pairs = [f'"{one.encode_name}": {_object(hints[one.name])}' for one in _fields(kind) if one.required]
+    pairs = [f'"{field.encode_name}": {_object(hints[field.name])}' for field in _fields(kind) if field.required]
     return f"{{{', '.join(pairs) or '…'}}}"
 
 
@@ -173,14 +178,14 @@ def _fields(kind: Any) -> Sequence[Any]:
 
 def _values(kind: Any) -> list[str]:
     if typing.get_origin(kind) is Literal:
-        return [str(one) for one in typing.get_args(kind)]
-    return [str(one.value) for one in kind] if isinstance(kind, type) and issubclass(kind, Enum) else []
+        return [str(value) for value in typing.get_args(kind)]
+    return [str(member.value) for member in kind] if isinstance(kind, type) and issubclass(kind, Enum) else []
 
 
-def described(hint: Any) -> str:
+def type_words(hint: Any) -> str:
     """The type of a parameter in words.
 
-    >>> described(int | None), described(list[str]), described(Literal["a", "b"])
+    >>> type_words(int | None), type_words(list[str]), type_words(Literal["a", "b"])
     ('a whole number', 'a list, each a text', 'a or b')
     """
     kind = _bare(hint)
@@ -189,8 +194,8 @@ def described(hint: Any) -> str:
     if kind in _EXAMPLES:
         return _EXAMPLES[kind][0]
     if (inner := _items(kind)) is not None:
-        return f"a list, each {described(inner)}"
-    fields = [one.name for one in _fields(kind)]
+        return f"a list, each {type_words(inner)}"
+    fields = [field.name for field in _fields(kind)]
     return f"a JSON object with {', '.join(fields)}" if fields else "JSON"
 
 
@@ -208,7 +213,7 @@ def example(sample: SampleTable, pattern: Pattern, method: Method) -> dict[str, 
             return {}
         case = build_case(sample, pattern, operation)
         ExpectedTable(sample).prepare(case)
-        found = write_arguments(method, case, sample.package.record)
-    except (NothingFitsError, LookupError):
+        arguments = write_arguments(method, case, sample.package.record)
+    except (NothingFitsError, LookupError, KeyValueError):
         return {}
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in arguments.items() if value is not None}

@@ -15,36 +15,38 @@ from typing import Any
 
 import msgspec
 
-from prejoin.design.files import design_beside
+from prejoin.design.files import design_beside, read_design_file
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.design.solver.program.integer_program import InfeasibleError
 from prejoin.design.solver.solve import solve
-from prejoin.diagnostics import Diagnostic
+from prejoin.diagnostics import Diagnostic, Severity
 from prejoin.engine import Embedded
 from prejoin.keys import KeyValueError, fields_of
 from prejoin.pipeline import codes
 from prejoin.pipeline.connection import TablePlace, connect
-from prejoin.pipeline.design.design_file import design_in_use, outdated
-from prejoin.pipeline.document import Document
-from prejoin.pipeline.errors import InvalidArgumentError, PipelineError, RefusedError, Source
+from prejoin.pipeline.design.design_file import checked_design, design_in_use, outdated_reasons, places_in
+from prejoin.pipeline.document import Document, text_of
+from prejoin.pipeline.errors import InputError, InvalidArgumentError, PipelineError, RefusedError, Source
 from prejoin.pipeline.query.arguments import example, parameter, read_value, require_arguments
 from prejoin.proof.package import LoadedPackage, load_package
 from prejoin.proof.sample_table import SampleTable
 from prejoin.protocol.errors import DynamoDBError
-from prejoin.render.python.method import Method, ReturnKind
+from prejoin.render.python.method import Method
 from prejoin.render.python.package import Options, repository_methods, repository_tenant
 from prejoin.render.python.repository import OF_TENANT
 from prejoin.table.client.client import Client
 from prejoin.table.client.observe import Call
 from prejoin.table.errors import TableError
 from prejoin.workload.lookup import suggest
-from prejoin.workload.model import Pattern
+from prejoin.workload.model import Pattern, Write
+from prejoin.workload.optional_inputs import is_all_optional
+from prejoin.workload.program.resolved_read import ReturnKind
 from prejoin.workload.tenants import is_owned, is_scoped
 
 ENTITY = "entity"
 """The name under which an item has its entity."""
-_FEW = 3
+_MOST_REASONS = 3
 """Differences between document and design that a message names."""
 
 
@@ -58,6 +60,10 @@ class QueryDesign:
     """The file of the design; the document, if it was designed just now."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """A warning if the design is older than the document."""
+    errors: tuple[Diagnostic, ...] = ()
+    """The errors that `check` reports about a design in a file."""
+    text: str = ""
+    """The text of that file."""
 
     @property
     def source(self) -> Source:
@@ -68,34 +74,54 @@ class QueryDesign:
         """The methods, by the ids of their patterns. Those of a tenant have the tenant as their first parameter."""
         workload = self.document.workload
         tenant = repository_tenant(workload, self.design)
-        found = repository_methods(workload, self.design)
+        methods = repository_methods(workload, self.design)
         if tenant is None:
-            return found
+            return methods
         return {
-            id_: replace(method, params=(tenant, *method.params)) if is_scoped(workload, method.pattern) else method
-            for id_, method in found.items()
+            pattern_id: replace(method, params=(tenant, *method.params))
+            if is_scoped(workload, method.pattern)
+            else method
+            for pattern_id, method in methods.items()
         }
 
     def method(self, pattern: str) -> Method:
         """The method of a pattern; an error that says why there is none."""
         workload, file = self.document.workload, self.document.file
-        found = workload.pattern(pattern) or workload.pattern(pattern.upper())
-        if found is None:
-            meant = suggest(pattern, [one.id for one in workload.patterns])
-            fix = f"did you mean {meant}?" if meant else "`prejoin query` without a pattern lists them"
+        target = workload.pattern(pattern) or workload.pattern(pattern.upper())
+        if target is None:
+            near_id = suggest(pattern, [known_pattern.id for known_pattern in workload.patterns])
+            fix = f"did you mean {near_id}?" if near_id else "`prejoin query` without a pattern lists them"
             raise InvalidArgumentError(codes.NO_TOPIC, f"there is no pattern {pattern} in {file}", fix)
-        operation = self.design.operation(found.id)
+        operation = self.design.operation(target.id)
         if operation is None or not operation.served:
+            self.require_no_errors(target, in_sample_data=False)  # in the words of `check`
             why = operation.problem if operation else "it is out of scope"
             fix = (operation.remedy if operation else "") or "`prejoin design` shows a key that would serve it"
-            raise PipelineError(codes.UNSERVED, f"{found.id} is not served: {why}", fix, file)
+            raise PipelineError(codes.UNSERVED, f"{target.id} is not served: {why}", fix, file)
         if outside := self._outside_tenant():
-            why = f"the keys of {' and '.join(outside[:_FEW])} do not begin with the tenant"
-            raise PipelineError(codes.UNSERVED, f"{found.id} is not served: {why}", _design_again(file), file)
-        if found.id not in self.methods:
-            message = f"{found.id} sends no request: DynamoDB deletes the items some time after they have expired"
+            why = f"the keys of {' and '.join(outside[:_MOST_REASONS])} do not begin with the tenant"
+            raise PipelineError(codes.UNSERVED, f"{target.id} is not served: {why}", _design_again(file), file)
+        if target.id not in self.methods:
+            message = f"{target.id} sends no request: DynamoDB deletes the items some time after they have expired"
             raise InvalidArgumentError(codes.NO_TOPIC, message, "run another pattern")
-        return self.methods[found.id]
+        return self.methods[target.id]
+
+    def require_no_errors(self, pattern: Pattern, *, in_sample_data: bool) -> None:
+        """Raises an `InputError` with the errors of the design that keep a pattern from running.
+
+        On a table that exists they are those about the pattern, its entities, the indexes it uses, and the whole.
+        Sample data has items of all entities with a key, so an error about any of them counts, too.
+        """
+        operation = self.design.operation(pattern.id)
+        subjects = {"", pattern.id, *(request.slot for request in (operation.requests if operation else ()))}
+        actions = pattern.actions if isinstance(pattern, Write) else ()
+        entities = {*pattern.entities, *(action.entity for action in actions)}
+        for item in self.design.items:
+            if in_sample_data or item.entity in entities:
+                subjects |= {item.entity, item.name, *(facet.slot for facet in item.facets)}
+        errors = tuple(error for error in self.errors if error.about in subjects)
+        if errors:
+            raise InputError(Source(self.file, self.text, errors), note=f"{pattern.id} was not run")
 
     def _outside_tenant(self) -> list[str]:
         """Entities of a tenant whose keys do not begin with it, because the design is older than the tenant."""
@@ -103,8 +129,10 @@ class QueryDesign:
         if workload.tenant is None:
             return []
         keys = [(item.entity, part) for item in self.design.items for facet in item.facets for part in facet.pk]
-        owned = [(name, part) for name, part in keys if is_owned(workload, name)]
-        return list(dict.fromkeys(name for name, part in owned if fields_of(part)[:1] != (workload.tenant.attribute,)))
+        owned_keys = [(name, part) for name, part in keys if is_owned(workload, name)]
+        return list(
+            dict.fromkeys(name for name, part in owned_keys if fields_of(part)[:1] != (workload.tenant.attribute,))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +169,11 @@ def query_design(document: Document) -> QueryDesign:
     if document.file and beside.exists():
         design = design_in_use(beside, document.workload, "the design has errors; nothing was run")
         design = map_patterns(design, document.workload)
-        return QueryDesign(document, design, str(beside), tuple(_outdated(str(beside), document)))
+        reading = read_design_file(beside, document.workload)
+        diagnostics = checked_design(design, document.workload, places_in(reading))
+        errors = tuple(diagnostic for diagnostic in diagnostics if diagnostic.severity is Severity.ERROR)
+        warnings = tuple(_outdated_diagnostics(str(beside), document))
+        return QueryDesign(document, design, str(beside), warnings, errors, text_of(beside))
     try:
         return QueryDesign(document, solve(document.workload).design, document.file)
     except InfeasibleError:
@@ -168,17 +200,21 @@ def run_pattern(
     Raises an `InvalidArgumentError` for a pattern or an argument that does not exist, a `MissingArgumentsError`, and
     another `PipelineError` if the table does not accept the request.
     """
-    found = document if isinstance(document, QueryDesign) else query_design(document)
-    method = found.method(pattern)
-    given = {parameter(method, name).name: value for name, value in (arguments or {}).items()}
-    package = load_package(found.document.workload, found.design, Options(asynchronous=False))
+    query = document if isinstance(document, QueryDesign) else query_design(document)
+    method = query.method(pattern)
+    query.require_no_errors(method.pattern, in_sample_data=place is None)
+    given_values = {parameter(method, name).name: value for name, value in (arguments or {}).items()}
+    package = load_package(query.document.workload, query.design, Options(asynchronous=False))
     hints = _hints(package, method)
-    values = {name: _value(name, value, hints[name]) for name, value in given.items()}
+    values = {name: _value(name, value, hints[name]) for name, value in given_values.items()}
     if place is None:
-        with _sample_table(found, package) as sample:
-            needed = {param.name for param in method.params if not param.default} - set(values)
-            known = example(sample, method.pattern, method)
-            made_up = {name: value for name, value in known.items() if name in needed}
+        with _sample_table(query, package) as sample:
+            needed_names = {param.name for param in method.params if not param.default} - set(values)
+            sample_values = example(sample, method.pattern, method)
+            write = method.pattern
+            if not given_values and isinstance(write, Write) and is_all_optional(query.document.workload, write):
+                needed_names |= set(sample_values)  # with none of them it would be refused
+            made_up = {name: value for name, value in sample_values.items() if name in needed_names}
             values = {**made_up, **values}
             require_arguments(method, hints, values)
             return _run(method, package, sample.client, values, sample.calls, frozenset(made_up))
@@ -187,30 +223,30 @@ def run_pattern(
         message = f"{method.pattern.id} would change data in {place}"
         raise RefusedError(codes.WOULD_CHANGE, message, "pass `--yes`")
     calls: list[Call] = []
-    with connect(package.schema, table or found.design.table, place) as connected:
-        client = Client(package.schema, connected.table, connected._transport, observe=calls.append)
+    with connect(package.schema, table or query.design.table, place) as connected_client:
+        client = Client(package.schema, connected_client.table, connected_client._transport, observe=calls.append)
         return _run(method, package, client, values, calls)
 
 
 @contextmanager
-def _sample_table(found: QueryDesign, package: LoadedPackage) -> Iterator[SampleTable]:
+def _sample_table(query: QueryDesign, package: LoadedPackage) -> Iterator[SampleTable]:
     with Embedded() as engine:
         # The data is the same all day, so that a cursor of one page leads to the next.
         now = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        yield SampleTable.create(found.document.workload, found.design, engine, now, package=package)
+        yield SampleTable.create(query.document.workload, query.design, engine, now, package=package)
 
 
 def _hints(package: LoadedPackage, method: Method) -> dict[str, Any]:
     """The types of the parameters of a method, and of the tenant."""
     tenant = getattr(package.repository, OF_TENANT, None)
-    own = typing.get_type_hints(getattr(package.repository, method.name))
-    return {**(typing.get_type_hints(tenant) if tenant else {}), **own}
+    method_hints = typing.get_type_hints(getattr(package.repository, method.name))
+    return {**(typing.get_type_hints(tenant) if tenant else {}), **method_hints}
 
 
 def _value(name: str, value: Any, hint: Any) -> Any:
     if isinstance(value, str):
         return read_value(name, [value], hint)
-    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+    if isinstance(value, list) and value and all(isinstance(text, str) for text in value):
         return read_value(name, value, hint)
     return value
 
@@ -224,25 +260,27 @@ def _run(
     made_up: frozenset[str] = frozenset(),
 ) -> QueryResult:
     tenant = package.rendered.tenant
-    ordered = {param.name: values[param.name] for param in method.params if param.name in values}
+    ordered_values = {param.name: values[param.name] for param in method.params if param.name in values}
     calls.clear()
     try:
-        own = package.methods[method.pattern.id]
-        answer = package.call(client, own, ordered, ordered.get(tenant.name) if tenant else None)
+        package_method = package.methods[method.pattern.id]
+        answer = package.call(
+            client, package_method, ordered_values, ordered_values.get(tenant.name) if tenant else None
+        )
     except (TableError, KeyValueError, LookupError, ValueError, DynamoDBError) as refusal:
         if isinstance(refusal, DynamoDBError) and refusal.code != "ValidationException":
             raise  # it is about the place, not about the arguments
         message = str(refusal.args[0] if isinstance(refusal, LookupError) and refusal.args else refusal)
         fix = "check the values, and whether the table is the one of this design"
         raise PipelineError(codes.REFUSED, message, fix) from None
-    return QueryResult(method, ordered, made_up, tuple(_items(answer)), _cursor(answer), tuple(calls))
+    return QueryResult(method, ordered_values, made_up, tuple(_items(answer)), _cursor(answer), tuple(calls))
 
 
-def _outdated(file: str, document: Document) -> Iterator[Diagnostic]:
-    reasons = outdated(file, document.workload)
+def _outdated_diagnostics(file: str, document: Document) -> Iterator[Diagnostic]:
+    reasons = outdated_reasons(file, document.workload)
     if reasons:
-        more = f", and {len(reasons) - _FEW} more" if len(reasons) > _FEW else ""
-        message = f"{file} is older than {document.file}: {'; '.join(reasons[:_FEW])}{more}"
+        others_text = f", and {len(reasons) - _MOST_REASONS} more" if len(reasons) > _MOST_REASONS else ""
+        message = f"{file} is older than {document.file}: {'; '.join(reasons[:_MOST_REASONS])}{others_text}"
         yield codes.OUTDATED.at(None, message, _design_again(document.file))
 
 
@@ -268,18 +306,18 @@ def _items(answer: Any) -> list[dict[str, Any]]:
     if isinstance(answer, int):
         return [{"count": answer}]
     if isinstance(answer, Mapping):
-        return [one for value in answer.values() for one in _items(value)]
+        return [item for value in answer.values() for item in _items(value)]
     if isinstance(answer, tuple):  # the items of a read, and those that they refer to
-        return [one for part in answer for one in _items(part)]
-    found = answer.items if hasattr(answer, "cursor") else answer if isinstance(answer, list) else [answer]
-    return [_record(one) for one in found]
+        return [item for part in answer for item in _items(part)]
+    results = answer.items if hasattr(answer, "cursor") else answer if isinstance(answer, list) else [answer]
+    return [_record(result) for result in results]
 
 
-def _record(one: Any) -> dict[str, Any]:
-    if dataclasses.is_dataclass(one):
-        values = {field.name: getattr(one, field.name) for field in dataclasses.fields(one)}
-        return {ENTITY: type(one).__name__, **plain(values)}
-    return {"value": plain(one)}
+def _record(result: Any) -> dict[str, Any]:
+    if dataclasses.is_dataclass(result):
+        values = {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
+        return {ENTITY: type(result).__name__, **plain(values)}
+    return {"value": plain(result)}
 
 
 def _cursor(answer: Any) -> str | None:

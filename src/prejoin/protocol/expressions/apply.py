@@ -46,7 +46,7 @@ def compile_update(update: Update, *, mismatch: str = _TYPE) -> Change:
     {'n': {'N': '42'}}
     """
     steps = [(action.path, _effect(action, mismatch)) for action in update.actions]
-    nested = {str(path.steps[0]) for path in update.paths if len(path.steps) > 1}
+    document_names = {str(path.steps[0]) for path in update.paths if len(path.steps) > 1}
 
     def change(item: Item, values: Values) -> Item:
         writes: list[tuple[DocumentPath, Value]] = []
@@ -55,36 +55,37 @@ def compile_update(update: Update, *, mismatch: str = _TYPE) -> Change:
             value = effect(item, values)
             if value is None:
                 removals.append(path)
-            elif value is not _UNCHANGED:
+            elif value is not _NO_CHANGE:
                 writes.append((path, value))
         for path, value in writes:
             if len(path.steps) + _levels(value) > limits.NESTING:
                 raise invalid(_NESTING)
-        changed = dict(item)
-        if nested:
-            _change_documents(changed, nested, writes, removals)
-            return changed
+        new_item = dict(item)
+        if document_names:
+            _change_documents(new_item, document_names, writes, removals)
+            return new_item
         for path, value in writes:
-            changed[str(path.steps[0])] = value
+            new_item[str(path.steps[0])] = value
         for path in removals:
-            changed.pop(str(path.steps[0]), None)
-        return changed
+            new_item.pop(str(path.steps[0]), None)
+        return new_item
 
     return change
 
 
 def _change_documents(
-    changed: Item, nested: set[str], writes: list[tuple[DocumentPath, Value]], removals: list[DocumentPath]
+    new_item: Item, document_names: set[str], writes: list[tuple[DocumentPath, Value]], removals: list[DocumentPath]
 ) -> None:
-    for name in nested:
-        if name in changed:
-            changed[name] = _clone(changed[name])
-    # Positions refer to the list before the update, so append from the front and remove from the back.
+    for name in document_names:
+        if name in new_item:
+            new_item[name] = _clone(new_item[name])
+    # Positions refer to the list before the update, so append from the front and remove from the back. For the same
+    # reason the parents of removals are found before anything is written.
     writes.sort(key=lambda write: _position(write[0]))
     removals.sort(key=_position, reverse=True)
-    parents = [(_parent(changed, path), path.steps[-1]) for path in removals]
+    parents = [(_parent(new_item, path), path.steps[-1]) for path in removals]
     for path, value in writes:
-        _put(_parent(changed, path), path.steps[-1], value)
+        _put(_parent(new_item, path), path.steps[-1], value)
     for parent, step in parents:
         _remove(parent, step)
 
@@ -97,21 +98,21 @@ def _effect(action: Action, mismatch: str) -> Effect:
         case RemoveAction():
             return lambda item, values: None
         case AddAction(path, Placeholder(name)):
-            return lambda item, values: _added(read(item, path.steps), values[name], mismatch)
+            return lambda item, values: _add(read(item, path.steps), values[name], mismatch)
         case DeleteAction(path, Placeholder(name)):
 
             def delete(item: Item, values: Values) -> Value | None:
                 existing = read(item, path.steps)
                 if existing is None:
                     _parent(item, path)
-                    return _UNCHANGED
+                    return _NO_CHANGE
                 return _difference(existing, values[name], mismatch)
 
             return delete
     raise AssertionError(action)
 
 
-_UNCHANGED: Value = {}
+_NO_CHANGE: Value = {}
 
 
 def _levels(value: Value) -> int:
@@ -132,43 +133,43 @@ def _getter(operand: Operand) -> Get:
         case DocumentPath(steps):
             return lambda item, values: _existing(item, steps)
         case FunctionCall("if_not_exists", (DocumentPath(steps), fallback)):
-            otherwise = _getter(fallback)
+            get_fallback = _getter(fallback)
 
             def if_not_exists(item: Item, values: Values) -> Value:
-                found = read(item, steps)
-                return found if found is not None else otherwise(item, values)
+                value = read(item, steps)
+                return value if value is not None else get_fallback(item, values)
 
             return if_not_exists
         case FunctionCall("list_append", (first, second)):
-            one, other = _getter(first), _getter(second)
-            return lambda item, values: _appended(one(item, values), other(item, values))
+            get_first, get_second = _getter(first), _getter(second)
+            return lambda item, values: _append(get_first(item, values), get_second(item, values))
         case Arithmetic(sign, first, second):
-            one, other = _getter(first), _getter(second)
+            get_first, get_second = _getter(first), _getter(second)
             combine = numbers.add if sign == "+" else numbers.subtract
-            return lambda item, values: _combined(combine, one(item, values), other(item, values))
+            return lambda item, values: _combine(combine, get_first(item, values), get_second(item, values))
     raise AssertionError(operand)
 
 
 def _existing(item: Item, steps: Steps) -> Value:
-    found = read(item, steps)
-    if found is None:
+    value = read(item, steps)
+    if value is None:
         raise invalid(_MISSING)
-    return found
+    return value
 
 
-def _appended(left: Value, right: Value) -> Value:
-    if "L" not in left or "L" not in right:
+def _append(first: Value, second: Value) -> Value:
+    if "L" not in first or "L" not in second:
         raise invalid(_TYPE)
-    return {"L": [*left["L"], *right["L"]]}
+    return {"L": [*first["L"], *second["L"]]}
 
 
-def _combined(combine: Callable[[str, str], str], left: Value, right: Value) -> Value:
-    if "N" not in left or "N" not in right:
+def _combine(combine: Callable[[str, str], str], first: Value, second: Value) -> Value:
+    if "N" not in first or "N" not in second:
         raise invalid(_TYPE)
-    return {"N": combine(left["N"], right["N"])}
+    return {"N": combine(first["N"], second["N"])}
 
 
-def _added(existing: Value | None, value: Value, mismatch: str) -> Value:
+def _add(existing: Value | None, value: Value, mismatch: str) -> Value:
     """ADD: a number to a number, members to a set or list. Without an existing value, the value itself.
 
     Only AttributeUpdates may add to a list.
@@ -181,7 +182,7 @@ def _added(existing: Value | None, value: Value, mismatch: str) -> Value:
     if name == "N":
         return {"N": numbers.add(existing["N"], value["N"])}
     if name == "L":
-        return _appended(existing, value)
+        return _append(existing, value)
     return {name: set_of(name, [*existing[name], *value[name]])}
 
 
@@ -190,8 +191,8 @@ def _difference(existing: Value, value: Value, mismatch: str) -> Value | None:
     name = kind(value)
     if name not in existing:
         raise invalid(mismatch)
-    left = [member for member in existing[name] if member not in value[name]]
-    return {name: left} if left else None
+    remaining = [member for member in existing[name] if member not in value[name]]
+    return {name: remaining} if remaining else None
 
 
 def _parent(item: Item, path: DocumentPath) -> Any:

@@ -82,9 +82,9 @@ class ExpressionBinder:
                     self._refuse(
                         f"The IN operator is provided with too many operands; number of operands: {len(options)}"
                     )
-                sought, among = self.operand(operand), tuple(map(self.operand, options))
-                self._distinct("IN", (sought, *among))
-                return In(sought, among)
+                operand_value, options_bound = self.operand(operand), tuple(map(self.operand, options))
+                self._distinct("IN", (operand_value, *options_bound))
+                return In(operand_value, options_bound)
             case FunctionCall():
                 return self._call(node)
             case And(parts):
@@ -141,13 +141,13 @@ class ExpressionBinder:
             case RemoveAction(path):
                 return RemoveAction(self.path(path))
             case AddAction(path, operand):
-                added = AddAction(self.path(path), self.operand(operand))
-                self._operator_type("ADD", {"N", "SS", "NS", "BS"}, added.operand)
-                return added
+                add_bound = AddAction(self.path(path), self.operand(operand))
+                self._operator_type("ADD", {"N", "SS", "NS", "BS"}, add_bound.operand)
+                return add_bound
             case DeleteAction(path, operand):
-                deleted = DeleteAction(self.path(path), self.operand(operand))
-                self._operator_type("DELETE", {"SS", "NS", "BS"}, deleted.operand)
-                return deleted
+                delete_bound = DeleteAction(self.path(path), self.operand(operand))
+                self._operator_type("DELETE", {"SS", "NS", "BS"}, delete_bound.operand)
+                return delete_bound
 
     def _call(self, call: FunctionCall) -> FunctionCall:
         name = call.function
@@ -176,8 +176,8 @@ class ExpressionBinder:
     def _type_name(self, operand: Operand) -> None:
         static = _static_type(operand)
         if static != "S":
-            shown = static or "{NS,SS,L,BS,N,M,B,BOOL,NULL,S}"
-            self._refuse(_incorrect_type("attribute_type", shown))
+            type_text = static or "{NS,SS,L,BS,N,M,B,BOOL,NULL,S}"
+            self._refuse(_incorrect_type("attribute_type", type_text))
         if isinstance(operand, BoundValue) and operand.value["S"] not in _TYPES:
             self._refuse(
                 f"Invalid attribute type name found; type: {operand.value['S']}, "
@@ -191,10 +191,10 @@ class ExpressionBinder:
                 f"function; operator: {operator}, first operand: {operands[0]}"
             )
 
-    def _literal_types(self, function: str, allowed: set[str] | frozenset[str], *operands: Operand) -> None:
+    def _literal_types(self, function: str, allowed_types: set[str] | frozenset[str], *operands: Operand) -> None:
         for operand in operands:
             static = _static_type(operand)
-            if static is not None and static not in allowed:
+            if static is not None and static not in allowed_types:
                 self._refuse(_incorrect_type(function, static))
 
     def _orderable(self, operator: str, *operands: Operand) -> None:
@@ -205,9 +205,9 @@ class ExpressionBinder:
                     f"operator or function: {operator}, operand type: {kind(operand.value)}"
                 )
 
-    def _operator_type(self, operator: str, allowed: set[str], operand: Operand) -> None:
+    def _operator_type(self, operator: str, allowed_types: set[str], operand: Operand) -> None:
         static = _static_type(operand)
-        if static is not None and static not in allowed:
+        if static is not None and static not in allowed_types:
             self._refuse(
                 f"Incorrect operand type for operator or function; operator: {operator}, "
                 f"operand type: {_LONG_NAMES[static]}, typeSet: ALLOWED_FOR_{operator}_OPERAND"
@@ -216,12 +216,12 @@ class ExpressionBinder:
     def _bounds(self, low: Operand, high: Operand) -> None:
         if not (isinstance(low, BoundValue) and isinstance(high, BoundValue)):
             return
-        shown = f"lower bound operand: {_show(low.value)}, upper bound operand: {_show(high.value)}"
+        bounds_text = f"lower bound operand: {_show(low.value)}, upper bound operand: {_show(high.value)}"
         if kind(low.value) != kind(high.value):
-            self._refuse(f"The BETWEEN operator requires same data type for lower and upper bounds; {shown}")
+            self._refuse(f"The BETWEEN operator requires same data type for lower and upper bounds; {bounds_text}")
         if ordered(low.value) > ordered(high.value):
             self._refuse(
-                "The BETWEEN operator requires upper bound to be greater than or equal to lower bound; " + shown
+                "The BETWEEN operator requires upper bound to be greater than or equal to lower bound; " + bounds_text
             )
 
     def _refuse(self, message: str) -> NoReturn:
@@ -240,8 +240,10 @@ def _static_type(operand: Operand) -> str | None:
     return None
 
 
-def _incorrect_type(function: str, shown: str) -> str:
-    return f"Incorrect operand type for operator or function; operator or function: {function}, operand type: {shown}"
+def _incorrect_type(function: str, type_text: str) -> str:
+    return (
+        f"Incorrect operand type for operator or function; operator or function: {function}, operand type: {type_text}"
+    )
 
 
 def _show(value: Value) -> str:

@@ -43,8 +43,8 @@ def compile_condition(condition: Condition) -> Test:
     """
     match condition:
         case Compare(comparator, left, right):
-            mine, theirs = _getter(left), _getter(right)
-            return lambda item, values: _compare(comparator, mine(item, values), theirs(item, values))
+            get_first, get_second = _getter(left), _getter(right)
+            return lambda item, values: _compare(comparator, get_first(item, values), get_second(item, values))
         case FunctionCall(function, arguments):
             return _predicate(function, *map(_getter, arguments))
         case And(parts):
@@ -55,19 +55,19 @@ def compile_condition(condition: Condition) -> Test:
             test = compile_condition(part)
             return lambda item, values: not test(item, values)
         case Between(operand, low, high):
-            middle, least, most = _getter(operand), _getter(low), _getter(high)
+            get_value, get_low, get_high = _getter(operand), _getter(low), _getter(high)
 
             def between(item: Item, values: Values) -> bool:
-                value = middle(item, values)
-                return _compare(">=", value, least(item, values)) and _compare("<=", value, most(item, values))
+                value = get_value(item, values)
+                return _compare(">=", value, get_low(item, values)) and _compare("<=", value, get_high(item, values))
 
             return between
         case In(operand, options):
-            sought, among = _getter(operand), tuple(map(_getter, options))
+            get_operand, option_getters = _getter(operand), tuple(map(_getter, options))
 
             def is_in(item: Item, values: Values) -> bool:
-                value = sought(item, values)
-                return any(_compare("=", value, option(item, values)) for option in among)
+                value = get_operand(item, values)
+                return any(_compare("=", value, option(item, values)) for option in option_getters)
 
             return is_in
 
@@ -102,35 +102,35 @@ def _getter(operand: Operand) -> Get:
         case Placeholder(name):
             return lambda item, values: values[name]
         case FunctionCall("size", arguments):
-            measured = _getter(arguments[0])
-            return lambda item, values: _size(measured(item, values))
+            get_subject = _getter(arguments[0])
+            return lambda item, values: _size(get_subject(item, values))
     raise AssertionError(operand)
 
 
-def _compare(comparator: str, left: Value | None, right: Value | None) -> bool:
+def _compare(comparator: str, first: Value | None, second: Value | None) -> bool:
     if comparator == "<>":
         # Also true if one side does not exist: it is not equal to anything.
-        return left is None or right is None or not equal(left, right)
-    if left is None or right is None:
+        return first is None or second is None or not equal(first, second)
+    if first is None or second is None:
         return False
     if comparator == "=":
-        return equal(left, right)
-    name = kind(left)
-    if name != kind(right) or name not in ORDERABLE:
+        return equal(first, second)
+    name = kind(first)
+    if name != kind(second) or name not in ORDERABLE:
         return False
-    return _ORDER[comparator](ordered(left), ordered(right))
+    return _ORDER[comparator](ordered(first), ordered(second))
 
 
-def _predicate(function: str, subject: Get, *others: Get) -> Test:
+def _predicate(function: str, subject: Get, *other_getters: Get) -> Test:
     if function == "attribute_exists":
         return lambda item, values: subject(item, values) is not None
     if function == "attribute_not_exists":
         return lambda item, values: subject(item, values) is None
     decide = {"attribute_type": _is_of_type, "begins_with": _begins_with, "contains": _contains}[function]
-    (other,) = others
+    (get_operand,) = other_getters
 
     def test(item: Item, values: Values) -> bool:
-        value, operand = subject(item, values), other(item, values)
+        value, operand = subject(item, values), get_operand(item, values)
         return value is not None and operand is not None and decide(value, operand)
 
     return test
@@ -148,17 +148,17 @@ def _begins_with(value: Value, prefix: Value) -> bool:
     return False
 
 
-def _contains(value: Value, sought: Value) -> bool:
+def _contains(value: Value, sought_value: Value) -> bool:
     name = kind(value)
     if name == "L":
-        return any(equal(member, sought) for member in value["L"])
-    other = kind(sought)
-    if name == "S" and other == "S":
-        return sought["S"] in value["S"]
-    if name == "B" and other == "B":
-        return unbase64(sought["B"]) in unbase64(value["B"])
-    if name in ("SS", "NS", "BS") and name[0] == other:
-        return sought[other] in value[name]
+        return any(equal(member, sought_value) for member in value["L"])
+    member_type = kind(sought_value)
+    if name == "S" and member_type == "S":
+        return sought_value["S"] in value["S"]
+    if name == "B" and member_type == "B":
+        return unbase64(sought_value["B"]) in unbase64(value["B"])
+    if name in ("SS", "NS", "BS") and name[0] == member_type:
+        return sought_value[member_type] in value[name]
     return False
 
 

@@ -60,22 +60,24 @@ class ExpressionKind(msgspec.Struct, Generic[T, R], frozen=True):
         key = (parameter, text, *substitutions.shape)
         form: CompiledExpression[T, R] | None = _forms.get(key)
         if form is None:
-            parsed = self.parse(text, parameter)
-            self.check(ExpressionBinder(substitutions, parameter), parsed)
-            form = self._form(key, parsed, substitutions.names)
+            parsed_tree = self.parse(text, parameter)
+            self.check(ExpressionBinder(substitutions, parameter), parsed_tree)
+            form = self._form(key, parsed_tree, substitutions.names)
         else:
             substitutions.use(form.names, form.values)
             for condition in form.delicate:
                 ExpressionBinder(substitutions, parameter).condition(condition)
         return BoundExpression(form.tree, form.run, substitutions.values, bool(form.delicate))
 
-    def _form(self, key: tuple[Any, ...], parsed: T, given: dict[str, str]) -> CompiledExpression[T, R]:
-        tree: T = _named(given, parsed)
-        nodes = _nodes(parsed)
+    def _form(self, key: tuple[Any, ...], parsed_tree: T, given_names: dict[str, str]) -> CompiledExpression[T, R]:
+        tree: T = _with_names(given_names, parsed_tree)
+        nodes = _nodes(parsed_tree)
         form = CompiledExpression(
             tree,
             self.compile(tree),
-            tuple({step for node in nodes if isinstance(node, DocumentPath) for step in node.steps if step in given}),
+            tuple(
+                {step for node in nodes if isinstance(node, DocumentPath) for step in node.steps if step in given_names}
+            ),
             tuple({node.name for node in nodes if isinstance(node, Placeholder)}),
             tuple(node for node in nodes if isinstance(node, Between) or _is_type_test(node)),
         )
@@ -94,25 +96,25 @@ def _is_type_test(node: Any) -> bool:
     return isinstance(node, FunctionCall) and node.function == "attribute_type"
 
 
-def _named(names: dict[str, str], node: Any) -> Any:
+def _with_names(names: dict[str, str], node: Any) -> Any:
     """A parsed tree with names instead of their placeholders."""
     if isinstance(node, DocumentPath):
         return DocumentPath(tuple([names.get(step, step) if isinstance(step, str) else step for step in node.steps]))
     if isinstance(node, tuple):
-        return tuple(map(partial(_named, names), node))
+        return tuple(map(partial(_with_names, names), node))
     parts = _parts(node)
-    return type(node)(*map(partial(_named, names), parts)) if parts else node
+    return type(node)(*map(partial(_with_names, names), parts)) if parts else node
 
 
 def _nodes(tree: Any) -> list[Any]:
     """All nodes of a tree. Iterative, because a tree may be deep."""
-    found, waiting = [], [tree]
+    nodes, waiting = [], [tree]
     while waiting:
         node = waiting.pop()
         waiting += _parts(node)
         if isinstance(node, msgspec.Struct):
-            found.append(node)
-    return found
+            nodes.append(node)
+    return nodes
 
 
 def _parts(node: Any) -> tuple[Any, ...]:

@@ -24,9 +24,9 @@ from prejoin.protocol.expressions.nodes import (
 )
 from prejoin.protocol.values import Value
 
-_MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_MIRROR_IMAGE = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _INVALID = "Invalid KeyConditionExpression: "
-_WHERE = _INVALID + "Invalid condition in KeyConditionExpression: "
+_INVALID_CONDITION = _INVALID + "Invalid condition in KeyConditionExpression: "
 
 
 class AttributeCondition(msgspec.Struct, frozen=True):
@@ -49,25 +49,25 @@ def compile_key_conditions(condition: Condition) -> KeyConditions:
     {'sk': AttributeCondition(operator='>', operands=[{'N': '1'}])}
     """
     try:
-        found = _conditions(condition)
+        conditions = _conditions(condition)
     except DynamoDBError as error:
         return _refusing(error.message)
     return lambda values: {
         name: AttributeCondition(operator, [values[placeholder] for placeholder in operands])
-        for name, (operator, operands) in found.items()
+        for name, (operator, operands) in conditions.items()
     }
 
 
 def _refusing(message: str) -> KeyConditions:
-    def refused(values: Values) -> NoReturn:
+    def raise_refusal(values: Values) -> NoReturn:
         refuse(message)
 
-    return refused
+    return raise_refusal
 
 
 def _conditions(condition: Condition) -> dict[str, tuple[str, list[str]]]:
     """For each attribute the operator and the placeholders of its operands."""
-    found: dict[str, tuple[str, list[str]]] = {}
+    conditions: dict[str, tuple[str, list[str]]] = {}
     waiting = [condition]
     while waiting:
         node = waiting.pop()
@@ -86,23 +86,23 @@ def _conditions(condition: Condition) -> dict[str, tuple[str, list[str]]]:
             case Compare(operator, left, right):
                 name, operands = _attribute(left, right)
                 if not isinstance(left, DocumentPath):
-                    operator = _MIRRORED[operator]
+                    operator = _MIRROR_IMAGE[operator]
             case Between(operand, low, high):
                 operator = "BETWEEN"
                 if not isinstance(operand, DocumentPath):
-                    refuse(_WHERE + "BETWEEN operator must have the key attribute as its first operand")
+                    refuse(_INVALID_CONDITION + "BETWEEN operator must have the key attribute as its first operand")
                 name, operands = _attribute(operand, low, high)
             case FunctionCall("begins_with", arguments):
                 operator = "begins_with"
                 if not isinstance(arguments[0], DocumentPath):
-                    refuse(_WHERE + "begins_with operator must have the key attribute as its first operand")
+                    refuse(_INVALID_CONDITION + "begins_with operator must have the key attribute as its first operand")
                 name, operands = _attribute(*arguments)
             case FunctionCall(function):
                 _unusable(function)
-        if name in found:
+        if name in conditions:
             refuse(_INVALID + "KeyConditionExpressions must only contain one condition per key")
-        found[name] = (operator, operands)
-    return found
+        conditions[name] = (operator, operands)
+    return conditions
 
 
 def _attribute(*operands: Operand) -> tuple[str, list[str]]:
@@ -113,9 +113,9 @@ def _attribute(*operands: Operand) -> tuple[str, list[str]]:
         match operand:
             case DocumentPath(steps):
                 if name is not None:
-                    refuse(_WHERE + "Multiple attribute names used in one condition")
-                first, *nested = steps
-                if nested:
+                    refuse(_INVALID_CONDITION + "Multiple attribute names used in one condition")
+                first, *inner_steps = steps
+                if inner_steps:
                     refuse(_INVALID + "KeyConditionExpressions cannot have conditions on nested attributes")
                 name = str(first)
             case Placeholder(placeholder):
@@ -123,7 +123,7 @@ def _attribute(*operands: Operand) -> tuple[str, list[str]]:
             case _:
                 refuse(_INVALID + "KeyConditionExpressions cannot contain nested operations")
     if name is None:
-        refuse(_WHERE + "No key attribute specified")
+        refuse(_INVALID_CONDITION + "No key attribute specified")
     return name, placeholders
 
 

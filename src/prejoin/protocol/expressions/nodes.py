@@ -175,13 +175,13 @@ def operator_count(trees: Iterable[Condition | Operand]) -> int:
 
 def document_paths(tree: Condition | Operand) -> list[DocumentPath]:
     """Every path that a bound condition reads, in the order written. Iterative, because a tree may be deep."""
-    found: list[DocumentPath] = []
+    paths: list[DocumentPath] = []
     waiting: list[Condition | Operand] = [tree]
     while waiting:
         node = waiting.pop()
         match node:
             case DocumentPath():
-                found.append(node)
+                paths.append(node)
             case Compare(_, left, right) | Arithmetic(_, left, right):
                 waiting += (right, left)
             case Between(operand, low, high):
@@ -194,4 +194,4 @@ def document_paths(tree: Condition | Operand) -> list[DocumentPath]:
                 waiting.append(part)
             case FunctionCall(_, arguments):
                 waiting += reversed(arguments)
-    return found
+    return paths

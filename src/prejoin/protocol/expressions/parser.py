@@ -234,13 +234,13 @@ def _operands_of(operand: Operand) -> tuple[Operand, ...]:
 
 def _set_value(reader: ExpressionReader) -> Operand:
     """One operand, or two with + or - between them. Either operand and the whole may be in parentheses."""
-    opened = reader.opened()
+    open_parentheses = reader.skip_opening_parentheses()
     value = reader.operand()
-    while opened and reader.accept(")"):
-        opened -= 1
+    while open_parentheses and reader.accept(")"):
+        open_parentheses -= 1
     if reader.token.kind == "sign" and reader.token.text in ("+", "-"):
         value = Arithmetic(reader.advance().text, value, reader.operand())
-    for _ in range(opened):
+    for _ in range(open_parentheses):
         reader.expect(")")
     return value
 

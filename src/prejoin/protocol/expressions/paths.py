@@ -22,8 +22,8 @@ def read(item: Item, steps: Steps) -> Value | None:
             members = value.get("L")
             value = members[step] if members is not None and step < len(members) else None
         else:
-            named = value.get("M")
-            value = named.get(step) if named is not None else None
+            members_by_name = value.get("M")
+            value = members_by_name.get(step) if members_by_name is not None else None
     return value
 
 
@@ -43,28 +43,28 @@ def project(item: Item, paths: tuple[DocumentPath, ...]) -> Item:
     return _members(item, tree)
 
 
-def _members(named: dict[str, Value], tree: dict[str | int, Any]) -> dict[str, Value]:
-    found: dict[str, Value] = {}
+def _members(members: dict[str, Value], tree: dict[str | int, Any]) -> dict[str, Value]:
+    selection: dict[str, Value] = {}
     for name, branch in tree.items():
-        if isinstance(name, str) and name in named:
-            value = _pruned(named[name], branch)
+        if isinstance(name, str) and name in members:
+            value = _select(members[name], branch)
             if value is not None:
-                found[name] = value
-    return found
+                selection[name] = value
+    return selection
 
 
-def _pruned(value: Value, tree: dict[str | int, Any]) -> Value | None:
+def _select(value: Value, tree: dict[str | int, Any]) -> Value | None:
     if not tree:
         return value
     if "M" in value:
-        named = _members(value["M"], tree)
-        return {"M": named} if named else None
+        selection = _members(value["M"], tree)
+        return {"M": selection} if selection else None
     if "L" in value:
         members = value["L"]
         positions = sorted(step for step in tree if isinstance(step, int) and step < len(members))
-        chosen = [_pruned(members[position], tree[position]) for position in positions]
-        kept = [member for member in chosen if member is not None]
-        return {"L": kept} if kept else None
+        selected_members = [_select(members[position], tree[position]) for position in positions]
+        present_members = [member for member in selected_members if member is not None]
+        return {"L": present_members} if present_members else None
     return None
 
 

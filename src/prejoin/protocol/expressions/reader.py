@@ -52,15 +52,15 @@ def tokenise(text: str, parameter: str) -> tuple[ExpressionToken, ...]:
         raise invalid(f"Invalid {parameter}: The expression can not be empty;")
     size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
     if size > limits.EXPRESSION_SIZE:
-        shown = "" if parameter == "UpdateExpression" else f" expression size: {size}"
-        raise invalid(f"Invalid {parameter}: Expression size has exceeded the maximum allowed size;{shown}")
-    found = [
+        size_text = "" if parameter == "UpdateExpression" else f" expression size: {size}"
+        raise invalid(f"Invalid {parameter}: Expression size has exceeded the maximum allowed size;{size_text}")
+    tokens = [
         ExpressionToken(match.lastgroup, match.group(), match.start())
         for match in _TOKEN.finditer(text)
         if match.lastgroup is not None
     ]
-    found.append(ExpressionToken("end", END, len(text)))
-    return tuple(found)
+    tokens.append(ExpressionToken("end", END, len(text)))
+    return tuple(tokens)
 
 
 def syntax_error(text: str, tokens: tuple[ExpressionToken, ...], index: int, parameter: str) -> DynamoDBError:
@@ -73,12 +73,12 @@ def syntax_error(text: str, tokens: tuple[ExpressionToken, ...], index: int, par
 
 def _matching_parentheses(tokens: tuple[ExpressionToken, ...]) -> dict[int, int]:
     closings: dict[int, int] = {}
-    opened: list[int] = []
+    open_positions: list[int] = []
     for index, token in enumerate(tokens):
         if token.text == "(":
-            opened.append(index)
-        elif token.text == ")" and opened:
-            closings[opened.pop()] = index
+            open_positions.append(index)
+        elif token.text == ")" and open_positions:
+            closings[open_positions.pop()] = index
     return closings
 
 
@@ -154,13 +154,13 @@ class ExpressionReader:
 
     def _first_redundant(self) -> int:
         """The position of the first parenthesis that closes a redundant pair; that of the end if there is none."""
-        found = len(self.tokens)
+        first_position = len(self.tokens)
         for opening, closing in self.closings.items():
             before = self.tokens[opening - 1] if opening else None
             is_call = before is not None and before.kind == "name" and before.word() not in _KEYWORDS - {"IN"}
             if not is_call and self.closings.get(opening + 1) == closing - 1:
-                found = min(found, closing)
-        return found
+                first_position = min(first_position, closing)
+        return first_position
 
     def complain_at(self, index: int, message: str) -> None:
         self._located.append((index, message))
@@ -223,13 +223,13 @@ class ExpressionReader:
             raise invalid(
                 f"Invalid {self.parameter}: The expression is nested too deeply; maximum depth: {_OPERAND_DEPTH}"
             )
-        opened = self.opened()
+        parentheses = self.skip_opening_parentheses()
         operand = self._bare_operand(depth)
-        for _ in range(opened):
+        for _ in range(parentheses):
             self.expect(")")
         return operand
 
-    def opened(self) -> int:
+    def skip_opening_parentheses(self) -> int:
         """Skip opening parentheses, and return how many there were."""
         start = self.index
         while self.accept("("):
@@ -267,8 +267,10 @@ class ExpressionReader:
 
     def _complain_about_function(self, index: int, function: str) -> None:
         if function in CONDITION_FUNCTIONS | UPDATE_FUNCTIONS:
-            where = "an update" if self._functions is UPDATE_FUNCTIONS else "a condition"
-            self.complain_at(index, f"The function is not allowed in {where} expression; function: {function}")
+            expression_name = "an update" if self._functions is UPDATE_FUNCTIONS else "a condition"
+            self.complain_at(
+                index, f"The function is not allowed in {expression_name} expression; function: {function}"
+            )
         else:
             self.complain_at(index, f"Invalid function name; function: {function}")
 
@@ -277,36 +279,45 @@ class ExpressionReader:
         self.complain_at(self._calls[id(call)], message)
 
     def count_operators(self, count: int) -> None:
-        most = limits.EXPRESSION_OPERATORS
-        if count > most:  # DynamoDB stops counting at the first that is too many
-            self.complain("operators", f"The expression contains too many operators; operator count: {most + 1}")
+        limit = limits.EXPRESSION_OPERATORS
+        if count > limit:  # DynamoDB stops counting at the first that is too many
+            self.complain("operators", f"The expression contains too many operators; operator count: {limit + 1}")
 
 
 def path_clash(paths: list[DocumentPath]) -> str | None:
     """The message about the first two paths that overlap or conflict."""
     if len({path.steps[0] for path in paths}) == len(paths):
         return None
-    seen: dict[Steps, DocumentPath] = {}
+    path_of_steps: dict[Steps, DocumentPath] = {}
+    # A conflict uses an attribute as a map and as a list: `a.b` and `a[0]`. An overlap that follows is reported first.
     conflict: str | None = None
     heads: dict[Steps, tuple[type, DocumentPath]] = {}
+    """For each beginning of a path, the type of its next step, and the first path that begins with it."""
     for path in paths:
-        clash = seen.get(path.steps) or next(
-            (seen[path.steps[:n]] for n in range(1, len(path.steps)) if path.steps[:n] in seen), None
-        )
-        inside = heads.get(path.steps)
-        clash = clash or (inside[1] if inside else None)
-        if clash:
+        clash = path_of_steps.get(path.steps) or _path_above(path, path_of_steps)
+        if clash is None and path.steps in heads:
+            _, clash = heads[path.steps]
+        if clash is not None:
             return (
                 "Two document paths overlap with each other; must remove or rewrite one of these paths; "
                 f"path one: {clash}, path two: {path}"
             )
-        for n in range(1, len(path.steps)):
-            step_type = type(path.steps[n])
-            known = heads.setdefault(path.steps[:n], (step_type, path))
-            if known[0] is not step_type and conflict is None:
+        for length in range(1, len(path.steps)):
+            step_type = type(path.steps[length])
+            type_and_path = heads.setdefault(path.steps[:length], (step_type, path))
+            if type_and_path[0] is not step_type and conflict is None:
                 conflict = (
                     "Two document paths conflict with each other; must remove or rewrite one of these paths; "
-                    f"path one: {known[1]}, path two: {path}"
+                    f"path one: {type_and_path[1]}, path two: {path}"
                 )
-        seen[path.steps] = path
+        path_of_steps[path.steps] = path
     return conflict
+
+
+def _path_above(path: DocumentPath, path_of_steps: dict[Steps, DocumentPath]) -> DocumentPath | None:
+    """The path of which this one is a part, the shortest first."""
+    for length in range(1, len(path.steps)):
+        above = path_of_steps.get(path.steps[:length])
+        if above is not None:
+            return above
+    return None

@@ -73,8 +73,8 @@ class Substitutions:
             _refuse_unused("Values", self.values, self._unused_values)
 
 
-def _refuse_unused(parameter: str, given: Iterable[str], unused: set[str]) -> NoReturn:
-    keys = ", ".join(key for key in given if key in unused)
+def _refuse_unused(parameter: str, placeholders: Iterable[str], unused_placeholders: set[str]) -> NoReturn:
+    keys = ", ".join(key for key in placeholders if key in unused_placeholders)
     refuse(f"Value provided in ExpressionAttribute{parameter} unused in expressions: keys: {{{keys}}}")
 
 
@@ -88,10 +88,10 @@ def _check_names(names: dict[str, str]) -> None:
                 refuse(f"ExpressionAttributeNames contains invalid value: {error.message} for key {key}")
 
 
-def _check_keys(given: dict[str, Any], form: re.Pattern[str], parameter: str) -> None:
-    if not given:
+def _check_keys(placeholders: dict[str, Any], form: re.Pattern[str], parameter: str) -> None:
+    if not placeholders:
         refuse(f"{parameter} must not be empty")
-    for key in given:
+    for key in placeholders:
         if len(key) <= limits.PLACEHOLDER_SIZE and _is_placeholder(key, form):
             continue
         if not form.fullmatch(key):
@@ -109,20 +109,20 @@ def _is_placeholder(key: str, form: re.Pattern[str]) -> bool:
 
 def checked_values(values: Any, *, newer_words: bool = False) -> dict[str, Value]:
     """ExpressionAttributeValues in canonical form, or DynamoDB's error."""
-    checked: dict[str, Value] = {}
+    canonical_values: dict[str, Value] = {}
     size = 0
     for key, value in values.items():
         text = value.get("S")
         if text is not None and len(value) == 1:
-            checked[key] = value
+            canonical_values[key] = value
             size += len(key) + 4 * len(text)
         else:
-            checked[key] = value = _checked_value(key, value, newer_words)
+            canonical_values[key] = value = _checked_value(key, value, newer_words)
             size += len(key) + value_size(value)
     # Text has at most four bytes per character. The exact size matters only near the limit.
     if size > limits.SUBSTITUTIONS_SIZE:
-        _check_size(checked)
-    return checked
+        _check_size(canonical_values)
+    return canonical_values
 
 
 def _checked_value(key: str, value: Any, newer_words: bool) -> Value:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
+from prejoin.constructs.construct import AddedConstruct, BoundConstruct, Construct, DesignSection
+from prejoin.constructs.registry import CONSTRUCTS, added_in, lines_in
 from prejoin.design.document.cells import write_code, write_list, write_prose, write_title, write_when
-from prejoin.design.mapping.facets import counter_templates, history_key
 from prejoin.design.model import TABLE, Counter, Design, Did, Facet, Guard, Item, ItemName, Request, Slot
 from prejoin.keys import TemplateError, fields_of
-from prejoin.keys.guard import guard_key
 from prejoin.render.documents.tables import write_table
 from prejoin.render.documents.titles import page_title
-from prejoin.workload.grammar.values import write_history
 from prejoin.workload.lookup import changes
-from prejoin.workload.model import Entity, History, Verb, Workload
+from prejoin.workload.model import Entity, Verb, Workload
 
 _COLUMNS = ("Sort Key", "Item", "Only When", "Read by", "Written by")
 _GUARDS = ("Partition Key", "Sort Key", "Guards", "Written by")
 _COUNTERS = ("Partition Key", "Sort Key", "Counts", "Shards", "Written by")
-_HISTORIES = ("Partition Key", "Sort Key", "Versions of", "Keeps", "Written by")
 _ATTRIBUTES = ("Entity", "Attribute", "Stands in", "Changed by")
 
 
@@ -40,36 +39,44 @@ class _KeyMap:
             yield from self._slot(slot)
         yield from self._guards()
         yield from self._counters()
-        yield from self._histories()
+        for construct in CONSTRUCTS:
+            if construct.section:
+                yield from self._constructs(construct, construct.section)
         yield from self._attributes()
 
     def _slot(self, slot: Slot) -> Iterator[str]:
         name = f"Table {write_code(self.design.table)}" if slot.name == TABLE else f"Index {write_code(slot.name)}"
         yield f"## {name}"
         yield self._physical(slot)
-        under: dict[tuple[str, ...], list[tuple[Item, Facet]]] = {}
+        items_by_pk: dict[tuple[str, ...], list[tuple[Item, Facet]]] = {}
         for item in self.design.items:
             if facet := item.facet(slot.name):
-                under.setdefault(facet.pk, []).append((item, facet))
-        for pk in sorted(under):
+                items_by_pk.setdefault(facet.pk, []).append((item, facet))
+        for pk in sorted(items_by_pk):
             yield f"### {write_list(pk)}"
-            rows = [self._row(slot, item, facet) for item, facet in sorted(under[pk], key=lambda one: one[1].sk)]
+            rows = [
+                self._row(slot, item, facet) for item, facet in sorted(items_by_pk[pk], key=lambda pair: pair[1].sk)
+            ]
             yield write_table(_COLUMNS, rows, optional=["Sort Key", "Only When"])
-        if not under:
+        if not items_by_pk:
             yield "It holds no items."
 
     def _physical(self, slot: Slot) -> str:
         keys = [("Partition key", slot.pk), ("sort key", slot.sk)]
-        told = [f"{word} {write_list(a.name for a in attributes)}" for word, attributes in keys if attributes]
-        return f"{', '.join(told)}."
+        key_texts = [
+            f"{word} {write_list(attribute.name for attribute in attributes)}"
+            for word, attributes in keys
+            if attributes
+        ]
+        return f"{', '.join(key_texts)}."
 
     def _row(self, slot: Slot, item: Item, facet: Facet) -> Mapping[str, str]:
         return {
             "Sort Key": write_list(facet.sk),
-            "Item": titled(item),
+            "Item": item_title(item),
             "Only When": write_when(facet.when),
             "Read by": write_prose(", ".join(readers(self.design, slot.name, item))),
-            "Written by": write_prose(", ".join(writers(self.design, item_label(item)))),
+            "Written by": write_prose(", ".join(writers(self.design, item.item_name))),
         }
 
     def _guards(self) -> Iterator[str]:
@@ -77,27 +84,23 @@ class _KeyMap:
             return
         yield "## Unique values"
         yield "Items that hold nothing: that one is there is what keeps a second one with the value away."
-        yield write_table(_GUARDS, [self._guard(guard) for guard in self.design.guards], optional=["Sort Key"])
+        constructs = {bound.item_name: bound for bound in added_in(self.workload, self.design)}
+        rows = [self._guard(guard, constructs.get(guard.item_name)) for guard in self.design.guards]
+        yield write_table(_GUARDS, rows, optional=["Sort Key"])
 
-    def _guard(self, guard: Guard) -> Mapping[str, str]:
+    def _guard(self, guard: Guard, bound: AddedConstruct | None) -> Mapping[str, str]:
         pk = sk = ""
-        entity, own, base = (
-            self.workload.entity(guard.entity),
-            self.design.item(guard.entity),
-            self.design.slot(TABLE),
-        )
-        if entity and own and guard.attributes:
+        if bound:
             try:
-                made = guard_key(own.tag, guard.attributes, entity.types, self.design.separator, bool(base and base.sk))
-                pk, sk = (template.text if template else "" for template in made)
+                templates = bound.templates(self.design)
+                pk, sk = templates[0].text, "".join(template.text for template in templates[1:])
             except TemplateError:
                 pass  # the checks say so
-        name = f"{guard.entity}!{'+'.join(guard.attributes)}"
         return {
             "Partition Key": write_code(pk) if pk else "-",
             "Sort Key": write_code(sk) if sk else "-",
             "Guards": f"{write_title(guard.entity)}: {write_list(guard.attributes, ' + ')}",
-            "Written by": write_prose(", ".join(writers(self.design, name))),
+            "Written by": write_prose(", ".join(writers(self.design, guard.item_name))),
         }
 
     def _counters(self) -> Iterator[str]:
@@ -105,34 +108,33 @@ class _KeyMap:
             return
         yield "## Sharded counters"
         yield "Each holds a part of a number. The number is their sum, and that of the item itself."
-        yield write_table(_COUNTERS, [self._counter(counter) for counter in self.design.counters])
+        constructs = {bound.item_name: bound for bound in added_in(self.workload, self.design)}
+        rows = [self._counter(counter, constructs.get(counter.item_name)) for counter in self.design.counters]
+        yield write_table(_COUNTERS, rows)
 
-    def _counter(self, counter: Counter) -> Mapping[str, str]:
-        entity = self.workload.entity(counter.entity)
-        pk, sk = counter_templates(self.design, entity) if entity else (None, None)
+    def _counter(self, counter: Counter, bound: AddedConstruct | None) -> Mapping[str, str]:
+        pk, sk = bound.templates(self.design) if bound else (None, None)
         return {
             "Partition Key": write_code(pk.text) if pk else "-",
             "Sort Key": write_code(sk.text) if sk else "-",
             "Counts": f"{write_title(counter.entity)}: {write_list(counter.attributes, ' + ')}",
             "Shards": str(counter.shards),
-            "Written by": write_prose(", ".join(writers(self.design, counter.name))),
+            "Written by": write_prose(", ".join(writers(self.design, counter.item_name))),
         }
 
-    def _histories(self) -> Iterator[str]:
-        kept = [(e, e.history) for e in self.workload.entities if e.history and self.design.item(e.name)]
-        if kept:
-            yield "## Version histories"
-            yield "Each holds an earlier version of an item. Reads of the entity do not return it."
-            yield write_table(_HISTORIES, [self._history(entity, history) for entity, history in kept])
+    def _constructs(self, construct: Construct[Any], section: DesignSection) -> Iterator[str]:
+        bound_constructs = [bound for bound in lines_in(self.workload, self.design) if bound.construct is construct]
+        if bound_constructs:
+            yield f"## {section.title.capitalize()}"
+            yield section.map_introduction
+            yield write_table(section.map_columns, [self._construct(bound, section) for bound in bound_constructs])
 
-    def _history(self, entity: Entity, history: History) -> Mapping[str, str]:
-        pk, sk = history_key(self.design, entity)
+    def _construct(self, bound: BoundConstruct, section: DesignSection) -> Mapping[str, str]:
+        names = [kept_item.name for kept_item in bound.items(self.design)] or [ItemName(bound.entity.name)]
         return {
-            "Partition Key": write_code(pk),
-            "Sort Key": write_code(sk),
-            "Versions of": write_title(entity.name),
-            "Keeps": write_history(history),
-            "Written by": write_prose(", ".join(writers(self.design, str(ItemName(entity.name, history=True))))),
+            section.owner: write_title(bound.entity.name),
+            **bound.design_row(self.design),
+            "Written by": write_prose(", ".join(writers(self.design, *names))),
         }
 
     def _attributes(self) -> Iterator[str]:
@@ -146,23 +148,23 @@ class _KeyMap:
     def _standing(self) -> Iterator[Mapping[str, str]]:
         for entity in self.workload.entities:
             for attribute in entity.attributes:
-                found = [
+                slots = [
                     f"{facet.slot}{f' of copy {item.copy}' if item.copy else ''}"
                     for item in self.design.items
                     if item.entity == entity.name
                     for facet in item.facets
                     if attribute.name in {name for text in (*facet.pk, *facet.sk) for name in fields_of(text)}
                 ]
-                if found:
+                if slots:
                     yield {
                         "Entity": write_title(entity.name),
                         "Attribute": write_code(attribute.name),
-                        "Stands in": write_prose(", ".join(found)),
+                        "Stands in": write_prose(", ".join(slots)),
                         "Changed by": write_prose(", ".join(changers(self.workload, entity, attribute.name))),
                     }
 
 
-def titled(item: Item) -> str:
+def item_title(item: Item) -> str:
     title = write_title(item.entity)
     return f"{title} (copy {write_title(item.copy)})" if item.copy else title
 
@@ -174,31 +176,33 @@ def item_label(item: Item) -> str:
 
 def readers(design: Design, slot: str, item: Item) -> list[str]:
     """The patterns that read an item in a slot."""
-    found = []
+    pattern_ids = []
     for operation in design.operations:
         for request in operation.requests:
-            there = not request.actions and request.slot == slot and item.entity in request.entities
-            if there and item in _meant(design, request, item.entity):
-                found.append(operation.pattern)
-    return list(dict.fromkeys(found))
+            is_read_of_item = not request.actions and request.slot == slot and item.entity in request.entities
+            if is_read_of_item and item in _target_items(design, request, item.entity):
+                pattern_ids.append(operation.pattern)
+    return list(dict.fromkeys(pattern_ids))
 
 
-def _meant(design: Design, request: Request, entity: str) -> list[Item]:
+def _target_items(design: Design, request: Request, entity: str) -> list[Item]:
     """The items of an entity that a request finds: the original or copies, by its key."""
-    stored = [(i, f) for i in design.items if i.entity == entity and (f := i.facet(request.slot))]
+    placed_items = [
+        (item, facet) for item in design.items if item.entity == entity and (facet := item.facet(request.slot))
+    ]
     # A read of several entities writes the key with the names of one of them: then the others match none.
-    exact = [i for i, facet in stored if facet.pk == (request.pk,)] or [i for i, _ in stored]
-    copied = [i for i in exact if item_label(i) in request.copies]
-    return copied or [i for i in exact if not i.copy] or exact
+    exact = [item for item, facet in placed_items if facet.pk == (request.pk,)] or [item for item, _ in placed_items]
+    copies = [item for item in exact if item.item_name in request.copies]
+    return copies or [item for item in exact if not item.copy] or exact
 
 
-def writers(design: Design, name: str) -> list[str]:
-    """The patterns that write an item, a copy or a guard."""
+def writers(design: Design, *items: ItemName) -> list[str]:
+    """The patterns that write an item, a copy or a guard: one of some."""
     return [
         operation.pattern
         for operation in design.operations
         if any(
-            action.item == name and action.action is not Did.CHECK
+            action.item in items and action.action is not Did.CHECK
             for request in operation.requests
             for action in request.actions
         )
@@ -207,13 +211,13 @@ def writers(design: Design, name: str) -> list[str]:
 
 def changers(workload: Workload, entity: Entity, attribute: str) -> list[str]:
     """The patterns that may change an attribute of existing items: updates, and puts that replace items."""
-    ids = {one.name for one in entity.id}
-    found = []
+    ids = {attribute_of_id.name for attribute_of_id in entity.id}
+    pattern_ids = []
     for write in (*workload.writes, *workload.deletes):
         for action in write.actions:
-            replaced = action.verb is Verb.PUT and attribute not in ids
+            is_replaced = action.verb is Verb.PUT and attribute not in ids
             if action.entity == entity.name and (
-                replaced or attribute in {change.attribute for change in changes(write, action, entity)}
+                is_replaced or attribute in {change.attribute for change in changes(write, action, entity)}
             ):
-                found.append(write.id)
-    return list(dict.fromkeys(found))
+                pattern_ids.append(write.id)
+    return list(dict.fromkeys(pattern_ids))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -22,8 +22,8 @@ class DocumentOptions:
     """The tests that were run and passed; None where none were run."""
     unproven: Mapping[str, str] = field(default_factory=dict)
     """The patterns that are not proven, with the reasons."""
-    untested: frozenset[str] = frozenset()
-    """The patterns without a generated test."""
+    tests: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The names of the generated tests, by pattern."""
 
 
 def render_documents(
@@ -34,7 +34,7 @@ def render_documents(
     names = names_of(workload).methods
     return {
         PurePosixPath("query-interfaces.md"): query_interfaces(
-            workload, design, names, options.methods, options.passed, options.unproven, options.untested
+            workload, design, names, options.methods, options.passed, options.unproven, options.tests
         ),
         PurePosixPath("keys.md"): key_map(workload, design),
     }

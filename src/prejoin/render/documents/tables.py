@@ -19,11 +19,11 @@ def write_table(columns: Sequence[str], rows: Sequence[Mapping[str, str]], optio
     | ------ |
     | AP-001 |
     """
-    used = [
+    used_columns = [
         name for name in columns if name not in optional or any(row.get(name, "-") not in {"", "-"} for row in rows)
     ]
-    cells = [used, *([escape_cell(row.get(name) or "-") for name in used] for row in rows)]
-    widths = [max(3, *(min(_width(row[at]), _WIDEST) for row in cells)) for at in range(len(used))]
+    cells = [used_columns, *([escape_cell(row.get(name) or "-") for name in used_columns] for row in rows)]
+    widths = [max(3, *(min(_width(row[at]), _WIDEST) for row in cells)) for at in range(len(used_columns))]
     lines = [cells[0], ["-" * width for width in widths], *cells[1:]]
     return "\n".join(
         write_row(cell + " " * (width - _width(cell)) for cell, width in zip(line, widths, strict=True))

@@ -15,7 +15,7 @@ from prejoin.workload.model import Model
 
 from .options import Encryption, TableClass
 from .policies import BUCKET, STREAM, Policy, policy_document
-from .stack import ABORT_DAYS, RECOVERY_DAYS, Scaled, Stack, scaled, split_words
+from .stack import ABORT_DAYS, RECOVERY_DAYS, Scaled, Stack, scaled_dimensions, split_words
 from .table import TableIndex
 
 _TYPES = {"S": "STRING", "N": "NUMBER", "B": "BINARY"}
@@ -89,30 +89,30 @@ def steps(stack: Stack) -> Iterator[Step]:
     for index in stack.table.local_indexes:
         props = Props("dynamodb.LocalSecondaryIndexProps", _index(index, stack))
         yield Do("table", "add_local_secondary_index", (), props)
-    for one in scaled(stack):
-        yield _scaling(one)
+    for dimension in scaled_dimensions(stack):
+        yield _scaling(dimension)
     for policy in stack.every_policy:
         yield _policy(policy, stack)
 
 
 def modules(stack: Stack) -> list[str]:
     """The modules of CDK that are used."""
-    used = {
+    module_uses = {
         "dynamodb": True,
         "iam": bool(stack.every_policy),
         "kms": stack.options.encryption is Encryption.CUSTOMER,
         "s3": stack.bucket,
     }
-    return [name for name, is_used in used.items() if is_used]
+    return [name for name, is_used in module_uses.items() if is_used]
 
 
 def core_names(stack: Stack) -> list[str]:
     """The names of CDK's core module that are used."""
-    used = {"Duration": stack.bucket, "RemovalPolicy": True, "Tags": bool(stack.options.tags)}
-    return [name for name, is_used in used.items() if is_used]
+    name_uses = {"Duration": stack.bucket, "RemovalPolicy": True, "Tags": bool(stack.options.tags)}
+    return [name for name, is_used in name_uses.items() if is_used]
 
 
-def tagged(stack: Stack) -> list[str]:
+def tagged_members(stack: Stack) -> list[str]:
     """The members that get the tags of the options."""
     return ["table", *(["bucket"] if stack.bucket else [])]
 
@@ -149,27 +149,29 @@ def class_name(stack: Stack) -> str:
 
 def _table(stack: Stack) -> dict[str, Any]:
     table, options = stack.table, stack.options
-    found: dict[str, Any] = {"table_name": Name("table_name"), "partition_key": _attribute(table.pk[0], stack)}
+    properties: dict[str, Any] = {"table_name": Name("table_name"), "partition_key": _attribute(table.pk[0], stack)}
     if table.sk:
-        found["sort_key"] = _attribute(table.sk[0], stack)
-    found["billing_mode"] = Name(f"dynamodb.BillingMode.{'PROVISIONED' if table.provisioned else 'PAY_PER_REQUEST'}")
-    found |= _limits(stack)
+        properties["sort_key"] = _attribute(table.sk[0], stack)
+    properties["billing_mode"] = Name(
+        f"dynamodb.BillingMode.{'PROVISIONED' if table.provisioned else 'PAY_PER_REQUEST'}"
+    )
+    properties |= _limits(stack)
     if options.table_class is not TableClass.STANDARD:
-        found["table_class"] = Name("dynamodb.TableClass.STANDARD_INFREQUENT_ACCESS")
+        properties["table_class"] = Name("dynamodb.TableClass.STANDARD_INFREQUENT_ACCESS")
     if table.ttl:
-        found["time_to_live_attribute"] = table.ttl
+        properties["time_to_live_attribute"] = table.ttl
     if options.stream:
-        found["stream"] = Name(f"dynamodb.StreamViewType.{options.stream.value}")
-    found["point_in_time_recovery_specification"] = Props(
+        properties["stream"] = Name(f"dynamodb.StreamViewType.{options.stream.value}")
+    properties["point_in_time_recovery_specification"] = Props(
         "dynamodb.PointInTimeRecoverySpecification", {"point_in_time_recovery_enabled": options.point_in_time_recovery}
     )
     if options.encryption in _ENCRYPTIONS:
-        found["encryption"] = Name(f"dynamodb.TableEncryption.{_ENCRYPTIONS[options.encryption]}")
+        properties["encryption"] = Name(f"dynamodb.TableEncryption.{_ENCRYPTIONS[options.encryption]}")
     if options.encryption is Encryption.CUSTOMER:
-        found["encryption_key"] = Own("key")
-    found["deletion_protection"] = options.deletion_protection
-    found["removal_policy"] = _removal(stack)
-    return found
+        properties["encryption_key"] = Own("key")
+    properties["deletion_protection"] = options.deletion_protection
+    properties["removal_policy"] = _removal(stack)
+    return properties
 
 
 def _limits(stack: Stack) -> dict[str, Any]:
@@ -177,26 +179,26 @@ def _limits(stack: Stack) -> dict[str, Any]:
     options = stack.options
     if stack.table.provisioned:
         return {"read_capacity": options.reads.least, "write_capacity": options.writes.least}
-    most = {"max_read_request_units": options.most_reads, "max_write_request_units": options.most_writes}
-    return {name: units for name, units in most.items() if units is not None}
+    limits = {"max_read_request_units": options.most_reads, "max_write_request_units": options.most_writes}
+    return {name: units for name, units in limits.items() if units is not None}
 
 
 def _index(index: TableIndex, stack: Stack) -> dict[str, Any]:
-    found: dict[str, Any] = {"index_name": index.name}
+    properties: dict[str, Any] = {"index_name": index.name}
     if not index.local:
-        found |= _side("partition_key", index.pk, stack)
-    found |= _side("sort_key", index.sk, stack)
-    found["projection_type"] = Name(f"dynamodb.ProjectionType.{index.projection.value}")
+        properties |= _side("partition_key", index.pk, stack)
+    properties |= _side("sort_key", index.sk, stack)
+    properties["projection_type"] = Name(f"dynamodb.ProjectionType.{index.projection.value}")
     if index.projection is ProjectionKind.INCLUDE:
-        found["non_key_attributes"] = list(index.attributes)
-    return found
+        properties["non_key_attributes"] = list(index.attributes)
+    return properties
 
 
 def _side(name: str, attributes: tuple[str, ...], stack: Stack) -> dict[str, Any]:
-    found = [_attribute(one, stack) for one in attributes]
-    if len(found) > 1:
-        return {f"{name}s": found}
-    return {name: found[0]} if found else {}
+    attribute_props = [_attribute(name_of_attribute, stack) for name_of_attribute in attributes]
+    if len(attribute_props) > 1:
+        return {f"{name}s": attribute_props}
+    return {name: attribute_props[0]} if attribute_props else {}
 
 
 def _attribute(name: str, stack: Stack) -> Props:
@@ -207,30 +209,30 @@ def _attribute(name: str, stack: Stack) -> Props:
 def _key(stack: Stack) -> Make:
     if arn := stack.options.key_arn:
         return Make("key", "kms.Key.from_key_arn", "TableKey", {"key_arn": arn})
-    described = {"description": f"Encrypts the table of {stack.title}", "enable_key_rotation": True}
-    return Make("key", "kms.Key", "TableKey", described)
+    properties = {"description": f"Encrypts the table of {stack.title}", "enable_key_rotation": True}
+    return Make("key", "kms.Key", "TableKey", properties)
 
 
-def _scaling(one: Scaled) -> Do:
-    units = "write" if one.writes else "read"
-    method = f"auto_scale_{'global_secondary_index_' if one.index else ''}{units}_capacity"
-    between = Props("dynamodb.EnableScalingProps", {"min_capacity": one.least, "max_capacity": one.most})
-    target = Props("dynamodb.UtilizationScalingProps", {"target_utilization_percent": one.target})
-    arguments = (one.index.name,) if one.index else ()
-    return Do("table", method, arguments, between, "scale_on_utilization", target)
+def _scaling(dimension: Scaled) -> Do:
+    units = "write" if dimension.writes else "read"
+    method = f"auto_scale_{'global_secondary_index_' if dimension.index else ''}{units}_capacity"
+    limits = Props("dynamodb.EnableScalingProps", {"min_capacity": dimension.least, "max_capacity": dimension.most})
+    target = Props("dynamodb.UtilizationScalingProps", {"target_utilization_percent": dimension.target})
+    arguments = (dimension.index.name,) if dimension.index else ()
+    return Do("table", method, arguments, limits, "scale_on_utilization", target)
 
 
 def _policy(policy: Policy, stack: Stack) -> Make:
-    indexes = {one.name: Own("table.table_arn", suffix=f"/index/{one.name}") for one in stack.table.indexes}
+    indexes = {index.name: Own("table.table_arn", suffix=f"/index/{index.name}") for index in stack.table.indexes}
     arns = {**indexes, TABLE: Own("table.table_arn"), STREAM: Own("table.table_stream_arn", value=True)}
-    arns |= {one: Own("bucket.bucket_arn", "table_name", f"/{one}*") for one in stack.folders}
+    arns |= {folder: Own("bucket.bucket_arn", "table_name", f"/{folder}*") for folder in stack.folders}
     arns[BUCKET] = Own("bucket.bucket_arn")
-    written = policy_document(policy, arns, Own("key.key_arn"))
+    document = policy_document(policy, arns, Own("key.key_arn"))
     statements = []
-    for one in written["Statement"]:
-        values = {"sid": one["Sid"], "actions": one["Action"], "resources": one["Resource"]}
-        if "Condition" in one:
-            values["conditions"] = one["Condition"]
+    for statement in document["Statement"]:
+        values = {"sid": statement["Sid"], "actions": statement["Action"], "resources": statement["Resource"]}
+        if "Condition" in statement:
+            values["conditions"] = statement["Condition"]
         statements.append(Props("iam.PolicyStatement", values))
     member = split_words(policy.name)
     props = {"description": policy.text, "statements": statements}

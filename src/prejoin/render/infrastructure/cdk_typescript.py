@@ -9,13 +9,13 @@ from typing import Any
 from prejoin.design.model import Design
 from prejoin.workload.model import Workload
 
-from .cdk import Do, Make, Name, Own, Props, Step, class_name, core_names, modules, steps, tagged
+from .cdk import Do, Make, Name, Own, Props, Step, class_name, core_names, modules, steps, tagged_members
 from .layout import Lines
 from .options import Infrastructure
 from .stack import NOTICE, Stack, split_words, stack_of
-from .typescript import STEP, WIDTH, TypeScriptCall, TypeScriptRaw, call_lines, camel, quoted
+from .typescript import STEP, WIDTH, TypeScriptCall, TypeScriptRaw, call_lines, camel, string_literal
 
-_SPELLED = {"enforce_ssl": "enforceSSL"}
+_MEMBER_NAMES = {"enforce_ssl": "enforceSSL"}
 
 
 def render_cdk_typescript(
@@ -29,11 +29,13 @@ def render_cdk_typescript(
 
 def _module(stack: Stack) -> str:
     name = class_name(stack)
-    members = [f"{STEP}readonly {camel(one.member)}: {_type(one)};" for one in steps(stack) if isinstance(one, Make)]
+    members = [
+        f"{STEP}readonly {camel(step.member)}: {_type(step)};" for step in steps(stack) if isinstance(step, Make)
+    ]
     body = [f"{STEP * 2}{line}" for step in steps(stack) for line in _step(step)]
     tags = [
-        f"{STEP * 2}Tags.of(this.{member}).add({quoted(k)}, {quoted(v)});"
-        for member in tagged(stack)
+        f"{STEP * 2}Tags.of(this.{member}).add({string_literal(k)}, {string_literal(v)});"
+        for member in tagged_members(stack)
         for k, v in sorted(stack.options.tags.items())
     ]
     about = "The table, and a managed policy for each role that uses it." if stack.every_policy else "The table."
@@ -41,11 +43,11 @@ def _module(stack: Stack) -> str:
         (
             f"// {NOTICE}",
             f'import {{ {", ".join(core_names(stack))} }} from "aws-cdk-lib";',
-            *(f'import * as {one} from "aws-cdk-lib/aws-{one}";' for one in modules(stack)),
+            *(f'import * as {module} from "aws-cdk-lib/aws-{module}";' for module in modules(stack)),
             'import { Construct } from "constructs";',
             "",
             f"export interface {name}Props {{",
-            f"{STEP}/** {quoted(stack.table.name)} where it is not said. */",
+            f"{STEP}/** {string_literal(stack.table.name)} where it is not said. */",
             f"{STEP}readonly tableName?: string;",
             "}",
             "",
@@ -55,7 +57,7 @@ def _module(stack: Stack) -> str:
             "",
             f"{STEP}constructor(scope: Construct, id: string, props: {name}Props = {{}}) {{",
             f"{STEP * 2}super(scope, id);",
-            f"{STEP * 2}const tableName = props.tableName ?? {quoted(stack.table.name)};",
+            f"{STEP * 2}const tableName = props.tableName ?? {string_literal(stack.table.name)};",
             *body,
             *tags,
             f"{STEP}}}",
@@ -72,28 +74,30 @@ def _type(step: Make) -> str:
 def _step(step: Step) -> Lines:
     room = WIDTH - len(STEP * 2)
     if isinstance(step, Do):
-        return _done(step, room)
-    made = f"this.{camel(step.member)} = "
+        return _method_call(step, room)
+    assignment = f"this.{camel(step.member)} = "
     if step.type == "kms.Key.from_key_arn":
-        return [f"{made}kms.Key.fromKeyArn(this, {quoted(step.id)}, {quoted(step.props['key_arn'])});"]
-    return call_lines(f"{made}new {step.type}(this, {quoted(step.id)}, ", _object(step.props), room=room)
+        return [
+            f"{assignment}kms.Key.fromKeyArn(this, {string_literal(step.id)}, {string_literal(step.props['key_arn'])});"
+        ]
+    return call_lines(f"{assignment}new {step.type}(this, {string_literal(step.id)}, ", _object(step.props), room=room)
 
 
-def _done(step: Do, room: int) -> Lines:
-    lead = "".join(f"{quoted(one)}, " for one in step.arguments)
+def _method_call(step: Do, room: int) -> Lines:
+    lead = "".join(f"{string_literal(argument)}, " for argument in step.arguments)
     opening = f"this.{camel(step.member)}.{camel(step.method)}({lead}"
     values = _object(step.props.values)
     if not step.then_props:
         return call_lines(opening, values, room=room)
     call = call_lines(opening, values, ")", room)
-    (then,) = call_lines(f".{camel(step.then)}(", _object(step.then_props.values))
-    if len(call) == 1 and len(call[0] + then) > room:
+    (continuation,) = call_lines(f".{camel(step.then)}(", _object(step.then_props.values))
+    if len(call) == 1 and len(call[0] + continuation) > room:
         call = call_lines(opening, values, ")", 0)
-    return [*call[:-1], call[-1] + then]
+    return [*call[:-1], call[-1] + continuation]
 
 
 def _object(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {_SPELLED.get(name) or camel(name): _value(one) for name, one in values.items()}
+    return {_MEMBER_NAMES.get(name) or camel(name): _value(value) for name, value in values.items()}
 
 
 def _value(value: Any) -> Any:
@@ -110,7 +114,7 @@ def _value(value: Any) -> Any:
         case Props():
             return _object(value.values)
         case list():
-            return [_value(one) for one in value]
+            return [_value(element) for element in value]
     return value
 
 

@@ -13,7 +13,7 @@ from prejoin.workload.model import Workload
 
 from .options import Encryption, Infrastructure, TableClass
 from .policies import BUCKET, STREAM, policy_document
-from .stack import ABORT_DAYS, NOTICE, RECOVERY_DAYS, STREAM_ATTEMPTS, Scaled, Stack, scaled, stack_of
+from .stack import ABORT_DAYS, NOTICE, RECOVERY_DAYS, STREAM_ATTEMPTS, Scaled, Stack, scaled_dimensions, stack_of
 from .table import TableIndex
 
 FILE = PurePosixPath("template.yaml")
@@ -50,8 +50,8 @@ def template(stack: Stack) -> dict[str, Any]:
     resources["Table"] = _table(stack, key)
     if stack.bucket:
         resources |= {"Bucket": _bucket(stack, key), "BucketPolicy": _bucket_policy()}
-    for one in scaled(stack):
-        resources |= _scaling(one)
+    for dimension in scaled_dimensions(stack):
+        resources |= _scaling(dimension)
     for policy in stack.every_policy:
         resources[f"{policy.name}Policy"] = {
             "Type": "AWS::IAM::ManagedPolicy",
@@ -104,53 +104,56 @@ def _mapping() -> dict[str, Any]:
 
 
 def _table(stack: Stack, key: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {"Type": "AWS::DynamoDB::Table"}
+    resource: dict[str, Any] = {"Type": "AWS::DynamoDB::Table"}
     # What a stack no longer has is deleted with what is in it, unless it is told to leave it.
-    kept = "Retain" if stack.options.deletion_protection else "Delete"
-    found |= {"DeletionPolicy": kept, "UpdateReplacePolicy": kept}
-    return found | {"Properties": _properties(stack, Tagged("Ref", "TableName"), key)}
+    deletion_policy = "Retain" if stack.options.deletion_protection else "Delete"
+    resource |= {"DeletionPolicy": deletion_policy, "UpdateReplacePolicy": deletion_policy}
+    return resource | {"Properties": _properties(stack, Tagged("Ref", "TableName"), key)}
 
 
 def _properties(stack: Stack, name: Any, key: Any = None) -> dict[str, Any]:
     """The properties of `AWS::DynamoDB::Table`."""
     table, options = stack.table, stack.options
-    found: dict[str, Any] = {
+    properties: dict[str, Any] = {
         "TableName": name,
         "BillingMode": table.billing.value,
-        "AttributeDefinitions": [{"AttributeName": n, "AttributeType": t} for n, t in table.types.items()],
+        "AttributeDefinitions": [
+            {"AttributeName": name_of_attribute, "AttributeType": attribute_type}
+            for name_of_attribute, attribute_type in table.types.items()
+        ],
         "KeySchema": _keys(table.pk, table.sk),
     }
     if table.global_indexes:
-        found["GlobalSecondaryIndexes"] = [_index(one) | _throughput(stack) for one in table.global_indexes]
+        properties["GlobalSecondaryIndexes"] = [_index(index) | _throughput(stack) for index in table.global_indexes]
     if table.local_indexes:
-        found["LocalSecondaryIndexes"] = [_index(one) for one in table.local_indexes]
-    found |= _throughput(stack)
+        properties["LocalSecondaryIndexes"] = [_index(index) for index in table.local_indexes]
+    properties |= _throughput(stack)
     if options.table_class is not TableClass.STANDARD:
-        found["TableClass"] = options.table_class.value
+        properties["TableClass"] = options.table_class.value
     if table.ttl:
-        found["TimeToLiveSpecification"] = {"AttributeName": table.ttl, "Enabled": True}
+        properties["TimeToLiveSpecification"] = {"AttributeName": table.ttl, "Enabled": True}
     if options.stream:
-        found["StreamSpecification"] = {"StreamViewType": options.stream.value}
-    found["PointInTimeRecoverySpecification"] = {"PointInTimeRecoveryEnabled": options.point_in_time_recovery}
+        properties["StreamSpecification"] = {"StreamViewType": options.stream.value}
+    properties["PointInTimeRecoverySpecification"] = {"PointInTimeRecoveryEnabled": options.point_in_time_recovery}
     if options.encryption is not Encryption.AWS_OWNED:
-        found["SSESpecification"] = {"SSEEnabled": True, "SSEType": "KMS"}
+        properties["SSESpecification"] = {"SSEEnabled": True, "SSEType": "KMS"}
         if options.encryption is Encryption.CUSTOMER:
-            found["SSESpecification"]["KMSMasterKeyId"] = key
-    found["DeletionProtectionEnabled"] = options.deletion_protection
+            properties["SSESpecification"]["KMSMasterKeyId"] = key
+    properties["DeletionProtectionEnabled"] = options.deletion_protection
     if options.tags:
-        found["Tags"] = _tags(stack)
-    return found
+        properties["Tags"] = _tags(stack)
+    return properties
 
 
 def _bucket(stack: Stack, key: Any) -> dict[str, Any]:
     """The bucket of large contents, which is kept as the table is."""
-    kept = "Retain" if stack.options.deletion_protection else "Delete"
-    encrypted = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": key} if key else {"SSEAlgorithm": "AES256"}
-    rule = {"ServerSideEncryptionByDefault": encrypted, **({"BucketKeyEnabled": True} if key else {})}
-    blocked = ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets")
+    deletion_policy = "Retain" if stack.options.deletion_protection else "Delete"
+    encryption = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": key} if key else {"SSEAlgorithm": "AES256"}
+    rule = {"ServerSideEncryptionByDefault": encryption, **({"BucketKeyEnabled": True} if key else {})}
+    access_blocks = ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets")
     properties: dict[str, Any] = {
         "BucketEncryption": {"ServerSideEncryptionConfiguration": [rule]},
-        "PublicAccessBlockConfiguration": dict.fromkeys(blocked, True),
+        "PublicAccessBlockConfiguration": dict.fromkeys(access_blocks, True),
     }
     leftovers: dict[str, Any] = {
         "Id": "Leftovers",
@@ -166,15 +169,15 @@ def _bucket(stack: Stack, key: Any) -> dict[str, Any]:
         properties["Tags"] = _tags(stack)
     return {
         "Type": "AWS::S3::Bucket",
-        "DeletionPolicy": kept,
-        "UpdateReplacePolicy": kept,
+        "DeletionPolicy": deletion_policy,
+        "UpdateReplacePolicy": deletion_policy,
         "Properties": properties,
     }
 
 
 def _bucket_policy() -> dict[str, Any]:
     """The policy of the bucket: no access without TLS."""
-    denied = {
+    without_tls = {
         "Sid": "OnlyTls",
         "Effect": "Deny",
         "Principal": {"AWS": "*"},
@@ -182,7 +185,7 @@ def _bucket_policy() -> dict[str, Any]:
         "Resource": [Tagged("GetAtt", "Bucket.Arn"), Tagged("Sub", "${Bucket.Arn}/*")],
         "Condition": {"Bool": {"aws:SecureTransport": "false"}},
     }
-    document = {"Version": "2012-10-17", "Statement": [denied]}
+    document = {"Version": "2012-10-17", "Statement": [without_tls]}
     return {
         "Type": "AWS::S3::BucketPolicy",
         "Properties": {"Bucket": Tagged("Ref", "Bucket"), "PolicyDocument": document},
@@ -190,12 +193,12 @@ def _bucket_policy() -> dict[str, Any]:
 
 
 def _tags(stack: Stack) -> list[dict[str, str]]:
-    return [{"Key": k, "Value": v} for k, v in sorted(stack.options.tags.items())]
+    return [{"Key": tag, "Value": value} for tag, value in sorted(stack.options.tags.items())]
 
 
 def _keys(pk: tuple[str, ...], sk: tuple[str, ...]) -> list[dict[str, str]]:
-    found = [{"AttributeName": name, "KeyType": "HASH"} for name in pk]
-    return found + [{"AttributeName": name, "KeyType": "RANGE"} for name in sk]
+    hash_keys = [{"AttributeName": name, "KeyType": "HASH"} for name in pk]
+    return hash_keys + [{"AttributeName": name, "KeyType": "RANGE"} for name in sk]
 
 
 def _index(index: TableIndex) -> dict[str, Any]:
@@ -210,9 +213,9 @@ def _throughput(stack: Stack) -> dict[str, Any]:
     if stack.table.provisioned:
         units = {"ReadCapacityUnits": options.reads.least, "WriteCapacityUnits": options.writes.least}
         return {"ProvisionedThroughput": units}
-    most = {"MaxReadRequestUnits": options.most_reads, "MaxWriteRequestUnits": options.most_writes}
-    said = {name: units for name, units in most.items() if units is not None}
-    return {"OnDemandThroughput": said} if said else {}
+    limits = {"MaxReadRequestUnits": options.most_reads, "MaxWriteRequestUnits": options.most_writes}
+    set_limits = {name: units for name, units in limits.items() if units is not None}
+    return {"OnDemandThroughput": set_limits} if set_limits else {}
 
 
 def _key(stack: Stack) -> dict[str, Any]:
@@ -240,33 +243,33 @@ def _key(stack: Stack) -> dict[str, Any]:
     }
 
 
-def _scaling(one: Scaled) -> dict[str, Any]:
-    place = f"table/${{Table}}/index/{one.index.name}" if one.index else "table/${Table}"
+def _scaling(dimension: Scaled) -> dict[str, Any]:
+    place = f"table/${{Table}}/index/{dimension.index.name}" if dimension.index else "table/${Table}"
     role = (
         "arn:${AWS::Partition}:iam::${AWS::AccountId}:role/aws-service-role/dynamodb.application-autoscaling."
         "amazonaws.com/AWSServiceRoleForApplicationAutoScaling_DynamoDBTable"
     )
     return {
-        f"{one.name}Target": {
+        f"{dimension.name}Target": {
             "Type": "AWS::ApplicationAutoScaling::ScalableTarget",
             "Properties": {
                 "ServiceNamespace": "dynamodb",
                 "ResourceId": Tagged("Sub", place),
-                "ScalableDimension": one.dimension,
-                "MinCapacity": one.least,
-                "MaxCapacity": one.most,
+                "ScalableDimension": dimension.dimension,
+                "MinCapacity": dimension.least,
+                "MaxCapacity": dimension.most,
                 "RoleARN": Tagged("Sub", role),
             },
         },
-        f"{one.name}Scaling": {
+        f"{dimension.name}Scaling": {
             "Type": "AWS::ApplicationAutoScaling::ScalingPolicy",
             "Properties": {
-                "PolicyName": one.name,
+                "PolicyName": dimension.name,
                 "PolicyType": "TargetTrackingScaling",
-                "ScalingTargetId": Tagged("Ref", f"{one.name}Target"),
+                "ScalingTargetId": Tagged("Ref", f"{dimension.name}Target"),
                 "TargetTrackingScalingPolicyConfiguration": {
-                    "PredefinedMetricSpecification": {"PredefinedMetricType": one.metric},
-                    "TargetValue": one.target,
+                    "PredefinedMetricSpecification": {"PredefinedMetricType": dimension.metric},
+                    "TargetValue": dimension.target,
                 },
             },
         },
@@ -274,8 +277,8 @@ def _scaling(one: Scaled) -> dict[str, Any]:
 
 
 def _arns(stack: Stack) -> dict[str, Any]:
-    indexes = {one.name: Tagged("Sub", f"${{Table.Arn}}/index/{one.name}") for one in stack.table.indexes}
-    folders = {one: Tagged("Sub", f"${{Bucket.Arn}}/${{Table}}/{one}*") for one in stack.folders}
+    indexes = {index.name: Tagged("Sub", f"${{Table.Arn}}/index/{index.name}") for index in stack.table.indexes}
+    folders = {folder: Tagged("Sub", f"${{Bucket.Arn}}/${{Table}}/{folder}*") for folder in stack.folders}
     return {
         **indexes,
         **folders,
@@ -286,17 +289,17 @@ def _arns(stack: Stack) -> dict[str, Any]:
 
 
 def _outputs(stack: Stack) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    outputs: dict[str, Any] = {
         "TableName": {"Value": Tagged("Ref", "Table")},
         "TableArn": {"Value": Tagged("GetAtt", "Table.Arn")},
     }
     if stack.options.stream:
-        found["StreamArn"] = {"Value": Tagged("GetAtt", "Table.StreamArn")}
+        outputs["StreamArn"] = {"Value": Tagged("GetAtt", "Table.StreamArn")}
     if stack.bucket:
-        found["BucketName"] = {"Value": Tagged("Ref", "Bucket")}
+        outputs["BucketName"] = {"Value": Tagged("Ref", "Bucket")}
     for policy in stack.every_policy:
-        found[f"{policy.name}PolicyArn"] = {"Value": Tagged("Ref", f"{policy.name}Policy")}
-    return found
+        outputs[f"{policy.name}PolicyArn"] = {"Value": Tagged("Ref", f"{policy.name}Policy")}
+    return outputs
 
 
 class _Dumper(yaml.SafeDumper):
@@ -314,11 +317,11 @@ class _Dumper(yaml.SafeDumper):
         return "" if plain else super().choose_scalar_style()
 
 
-def _tagged(dumper: yaml.SafeDumper, one: Tagged) -> yaml.Node:
-    return dumper.represent_scalar(f"!{one.function}", one.text)
+def _represent_tagged(dumper: yaml.SafeDumper, value: Tagged) -> yaml.Node:
+    return dumper.represent_scalar(f"!{value.function}", value.text)
 
 
-_Dumper.add_representer(Tagged, _tagged)
+_Dumper.add_representer(Tagged, _represent_tagged)
 
 
 def _text(data: Any) -> str:

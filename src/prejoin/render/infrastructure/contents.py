@@ -1,22 +1,20 @@
 """What patterns do with large contents: the requests for parts in the table, and the objects in the bucket.
 
-A content of an item is stored by the write that gives it to the item, and read by `read_large` from an item that a read
-returned. So a role may store contents if it writes the attribute, and read them if a read of its own returns it.
+A write that gives an item a content stores its parts or objects, by requests of its own. A content is read by
+`read_large` from an item that a read returned. So a role may read contents if a read of its own returns them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from prejoin.design.model import Call, Design, Did, ItemAction, Operation, ProjectionKind, Request
-from prejoin.keys.content import object_folder
-from prejoin.render.python.names import names_of
+from prejoin.constructs.registry import added_in
+from prejoin.design.model import Design, ProjectionKind
+from prejoin.design.requests.literal import LiteralRequest, ObjectRequest, PartRequest
 from prejoin.workload.contents import contents_of
-from prejoin.workload.lookup import changes
-from prejoin.workload.model import Entity, Model, Pattern, Read, Verb, Workload, Write
+from prejoin.workload.model import Entity, Model, Pattern, Read, Workload
 
-_NEW = frozenset({Verb.CREATE, Verb.PUT})
-"""The verbs that write whole objects, with all their contents."""
+from .grants import Grant, leading_keys, limits
 
 
 class ContentUse(Model, frozen=True):
@@ -29,65 +27,79 @@ class ContentUse(Model, frozen=True):
     removes: bool = False
     """Whether contents are replaced by `write_large` and deleted by `delete_large`, which no pattern calls."""
 
+    @property
+    def name(self) -> str:
+        """`Document.body`."""
+        return f"{self.entity}.{self.attribute}"
+
 
 def content_uses(
-    workload: Workload, design: Design, patterns: Sequence[Pattern], *, whole: bool = False
+    workload: Workload,
+    design: Design,
+    patterns: Sequence[Pattern],
+    requests: Iterable[LiteralRequest],
+    *,
+    whole: bool = False,
 ) -> Iterator[ContentUse]:
-    """The large attributes that patterns use. `whole` if they are the whole application, which uses all of them."""
+    """The large attributes that patterns with these requests use.
+
+    `whole` if they are the whole application, which uses all of them.
+    """
+    stored_contents = {request.content for request in requests if isinstance(request, PartRequest | ObjectRequest)}
     for entity in workload.entities:
         if not design.item(entity.name):
             continue
-        read = {name for one in patterns if isinstance(one, Read) for name in _read_contents(one, entity, design)}
-        stored = {name for one in patterns if isinstance(one, Write) for name in _stored_contents(one, entity)}
+        read = {
+            name
+            for pattern in patterns
+            if isinstance(pattern, Read)
+            for name in _read_contents(pattern, entity, design)
+        }
         for attribute in contents_of(entity):
-            use = ContentUse(entity.name, attribute.name, attribute.name in read, attribute.name in stored)
+            name = f"{entity.name}.{attribute.name}"
+            use = ContentUse(entity.name, attribute.name, attribute.name in read, name in stored_contents)
             if whole:
                 use = ContentUse(entity.name, attribute.name, reads=True, stores=True, removes=True)
             if use.reads or use.stores:
                 yield use
 
 
-def content_operations(uses: Iterable[ContentUse], design: Design) -> Iterator[Operation]:
-    """The requests for contents in the table. Where they are in a store now, there may be parts from before."""
+def content_grants(uses: Iterable[ContentUse], design: Design) -> Iterator[Grant]:
+    """The grants for contents in the table, beside those for the requests of patterns.
+
+    Where contents are in a store now, there may be parts from before.
+    """
     for use in uses:
         item = design.item(use.entity)
         assert item is not None  # one that is used
-        pk = item.facets[0].pk[0]
+        keys = limits(leading_keys(item.facets[0].pk[0]))
+        actions: list[str] = []
         if use.reads:
             # Parts, and the item again if its content was replaced meanwhile.
-            parts = Request(Call.QUERY, entities=(use.entity,), pk=pk)
-            yield Operation("read contents", (parts, Request(Call.GET, entities=(use.entity,), pk=pk)))
-        if use.stores and not design.in_store(use.entity, use.attribute):
-            yield Operation("store contents", (_writes(Call.PUT, Did.PUT, use, pk),))
+            actions += ["Query", "GetItem"]
         if use.removes:
-            refer, remove = _writes(Call.UPDATE, Did.UPDATE, use, pk), _writes(Call.BATCH_WRITE, Did.DELETE, use, pk)
-            yield Operation("replace contents", (refer, remove))
+            actions += ["UpdateItem", "BatchWriteItem"]
+            if not design.in_store(use.entity, use.attribute):
+                actions += ["PutItem"]
+        for action in actions:
+            yield Grant(action, keys=keys)
 
 
-def object_actions(uses: Iterable[ContentUse], folders: dict[tuple[str, str], str]) -> dict[str, tuple[str, ...]]:
+def object_actions(uses: Iterable[ContentUse], folders: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     """The actions of S3 on the objects of contents, by folder."""
     actions: dict[str, tuple[str, ...]] = {}
     for use in uses:
-        folder = folders.get((use.entity, use.attribute))
+        folder = folders.get(use.name)
         if folder is not None:
-            allowed = {"DeleteObject": use.removes, "GetObject": use.reads, "PutObject": use.stores}
-            actions[folder] = tuple(action for action, needed in allowed.items() if needed)
+            is_needed = {"DeleteObject": use.removes, "GetObject": use.reads, "PutObject": use.stores}
+            actions[folder] = tuple(action for action, is_used in is_needed.items() if is_used)
     return actions
 
 
-def content_folders(workload: Workload, design: Design) -> dict[tuple[str, str], str]:
+def content_folders(workload: Workload, design: Design) -> dict[str, str]:
     """The folder of the bucket, in that of the table, for each attribute whose contents are in the store."""
-    fields = names_of(workload).fields
-    folders: dict[tuple[str, str], str] = {}
-    for one in design.stores:
-        item = design.item(one.entity)
-        assert item is not None  # one with contents
-        folders[one.entity, one.attribute] = object_folder(item.tag, fields[one.entity][one.attribute])
-    return folders
-
-
-def _writes(call: Call, did: Did, use: ContentUse, pk: str) -> Request:
-    return Request(call, actions=(ItemAction(did, use.entity, pk),))
+    constructs = added_in(workload, design)
+    return {str(bound.item_name): folder for bound in constructs if (folder := bound.folder(design))}
 
 
 def _read_contents(read: Read, entity: Entity, design: Design) -> Iterator[str]:
@@ -96,22 +108,13 @@ def _read_contents(read: Read, entity: Entity, design: Design) -> Iterator[str]:
     for request in operation.requests if operation else ():
         if entity.name not in request.entities or request.count or request.counter:
             continue
-        named = {name.rpartition(".")[2] for name in request.attributes}
+        requested_names = {name.rpartition(".")[2] for name in request.attributes}
         slot = design.slot(request.slot)
-        projected = None
+        projected_names = None
         if slot is not None and slot.projection.kind is not ProjectionKind.ALL:
-            projected = slot.projection.attributes
+            projected_names = slot.projection.attributes
         for attribute in contents_of(entity):
-            if (not named or attribute.name in named) and (projected is None or attribute.name in projected):
-                yield attribute.name
-
-
-def _stored_contents(write: Write, entity: Entity) -> Iterator[str]:
-    """The large attributes of an entity that a write gives a value."""
-    for action in write.actions:
-        if action.entity != entity.name:
-            continue
-        changed = {change.attribute for change in changes(write, action, entity)}
-        for attribute in contents_of(entity):
-            if action.verb in _NEW or attribute.name in changed:
+            if (not requested_names or attribute.name in requested_names) and (
+                projected_names is None or attribute.name in projected_names
+            ):
                 yield attribute.name

@@ -60,15 +60,15 @@ def file_text(blocks: Sequence[HclBlock], notice: str = "") -> str:
 
 def _block(block: HclBlock) -> list[str]:
     kind, *labels = block.header
-    head = " ".join((kind, *map(quoted, labels)))
-    inside = _aligned([(name, _value(value)) for name, value in block.attributes.items()])
+    head = " ".join((kind, *map(string_literal, labels)))
+    inside = _align_pairs([(name, _value(value)) for name, value in block.attributes.items()])
     for number, inner in enumerate(block.blocks):
         # Blocks stand apart from what is before them.
         inside += ([""] if number or inside else []) + _block(inner)
     comment = [f"# {block.comment}"] if block.comment else []
     if not inside:
         return [*comment, f"{head} {{}}"]
-    return [*comment, f"{head} {{", *_indented(inside), "}"]
+    return [*comment, f"{head} {{", *_indent(inside), "}"]
 
 
 def _value(value: Any) -> list[str]:
@@ -77,67 +77,67 @@ def _value(value: Any) -> list[str]:
         case HclRaw():
             return [value.text]
         case HclCall():
-            first, *rest = _value(value.argument)
-            lines = [f"{value.name}({first}", *rest]
+            first, *other_lines = _value(value.argument)
+            lines = [f"{value.name}({first}", *other_lines]
             return [*lines[:-1], f"{lines[-1]})"]
         case bool():
             return ["true" if value else "false"]
         case int():
             return [str(value)]
         case str():
-            return [quoted(value)]
+            return [string_literal(value)]
         case Mapping():
-            pairs = [(_key(name), _value(v)) for name, v in value.items()]
-            return ["{", *_indented(_aligned(pairs)), "}"] if pairs else ["{}"]
+            pairs = [(_key(name), _value(member)) for name, member in value.items()]
+            return ["{", *_indent(_align_pairs(pairs)), "}"] if pairs else ["{}"]
         case _:
-            return _list([_value(one) for one in value])
+            return _list([_value(element) for element in value])
 
 
 def _key(name: str) -> str:
-    return name if _PLAIN_KEY.fullmatch(name) and name not in _WORDS else quoted(name)
+    return name if _PLAIN_KEY.fullmatch(name) and name not in _WORDS else string_literal(name)
 
 
 def _list(items: list[list[str]]) -> list[str]:
-    short = len(items) <= 1 or sum(len(one[0]) + 2 for one in items) < 80
-    if short and all(len(one) == 1 for one in items):
-        return [f"[{', '.join(one[0] for one in items)}]"]
-    found: list[str] = []
+    short = len(items) <= 1 or sum(len(lines[0]) + 2 for lines in items) < 80
+    if short and all(len(lines) == 1 for lines in items):
+        return [f"[{', '.join(lines[0] for lines in items)}]"]
+    item_lines: list[str] = []
     for item in items:
-        found += [*item[:-1], f"{item[-1]},"]
-    return ["[", *_indented(found), "]"]
+        item_lines += [*item[:-1], f"{item[-1]},"]
+    return ["[", *_indent(item_lines), "]"]
 
 
-def _aligned(pairs: Sequence[tuple[str, list[str]]]) -> list[str]:
+def _align_pairs(pairs: Sequence[tuple[str, list[str]]]) -> list[str]:
     """Attributes with aligned equals signs. One of several lines is not aligned."""
-    found: list[str] = []
-    run: list[tuple[str, str]] = []
+    lines_of_pairs: list[str] = []
+    one_line_pairs: list[tuple[str, str]] = []
 
     def close() -> None:
-        width = max((len(name) for name, _ in run), default=0)
-        found.extend(f"{name.ljust(width)} = {text}" for name, text in run)
-        run.clear()
+        width = max((len(name) for name, _ in one_line_pairs), default=0)
+        lines_of_pairs.extend(f"{name.ljust(width)} = {text}" for name, text in one_line_pairs)
+        one_line_pairs.clear()
 
     for name, lines in pairs:
         if len(lines) == 1:
-            run.append((name, lines[0]))
+            one_line_pairs.append((name, lines[0]))
         else:
             close()
-            found += [f"{name} = {lines[0]}", *lines[1:]]
+            lines_of_pairs += [f"{name} = {lines[0]}", *lines[1:]]
     close()
-    return found
+    return lines_of_pairs
 
 
-def quoted(text: str) -> str:
+def string_literal(text: str) -> str:
     r"""A string literal. `${` and `%{` would begin a template there.
 
-    >>> print(quoted("a${b}"), quoted("$${b}"), quoted("a\fb"))
+    >>> print(string_literal("a${b}"), string_literal("$${b}"), string_literal("a\fb"))
     "a$${b}" "\u0024\u0024{b}" "a\u000cb"
     """
-    written = "".join(map(_escaped, text))
-    return f'"{_TEMPLATE.sub(_without_template, written)}"'
+    escaped_text = "".join(map(_escape_character, text))
+    return f'"{_TEMPLATE.sub(_without_template, escaped_text)}"'
 
 
-def _escaped(char: str) -> str:
+def _escape_character(char: str) -> str:
     """A character of a string literal. HCL knows fewer escapes than JSON: no `\\b` and no `\\f`."""
     if char in _ESCAPES:
         return _ESCAPES[char]
@@ -146,11 +146,11 @@ def _escaped(char: str) -> str:
     return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
 
 
-def _without_template(found: re.Match[str]) -> str:
-    signs = found[1]
+def _without_template(match: re.Match[str]) -> str:
+    signs = match[1]
     # `$$${` can be read as `$` and an escaped `${`, or as an escaped `$$` and a template. Code points are clear.
     return f"{signs * 2}{{" if len(signs) == 1 else "".join(f"\\u{ord(sign):04x}" for sign in signs) + "{"
 
 
-def _indented(lines: Sequence[str]) -> list[str]:
+def _indent(lines: Sequence[str]) -> list[str]:
     return [f"  {line}" if line else line for line in lines]

@@ -19,8 +19,8 @@ def laid_out(opening: str, parts: Sequence[Lines], closing: str, room: int, step
         line = f"{opening}{', '.join(part[0] for part in parts)}{closing}"
         if len(line) <= room or not parts:
             return [line]
-    found = [opening.rstrip()]
+    lines = [opening.rstrip()]
     for part in parts:
-        found += [f"{step}{line}" for line in part[:-1]]
-        found.append(f"{step}{part[-1]},")
-    return [*found, closing.lstrip()]
+        lines += [f"{step}{part_line}" for part_line in part[:-1]]
+        lines.append(f"{step}{part[-1]},")
+    return [*lines, closing.lstrip()]

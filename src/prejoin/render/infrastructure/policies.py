@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from prejoin.design.cost.refreshes import refreshes
-from prejoin.design.model import TABLE, Design
+from prejoin.constructs.registry import lines_in
+from prejoin.design.cost.refreshes import Refresh, refreshes
+from prejoin.design.mapping.map_writes import entity_actions
+from prejoin.design.model import TABLE, Call, Design, Operation, Request
+from prejoin.design.requests.literal import LiteralRequest
+from prejoin.design.requests.lower import literal_requests, repeated_requests
+from prejoin.keys.planner.placeholders import SortCondition
 from prejoin.workload.lookup import suggest
-from prejoin.workload.model import Model, Workload, Write
+from prejoin.workload.model import Input, Model, Workload, Write
 
-from .contents import content_folders, content_operations, content_uses, object_actions
+from .contents import content_folders, content_grants, content_uses, object_actions
 from .errors import InfrastructureError
-from .grants import READS, RETURNING, Grant, checking_grants, grants_of, merged, restoring_grants
+from .grants import READS, RETURNING, Grant, grants_of, merge_grants, restoring_grants
 from .options import Encryption, Infrastructure, Role
 
 EVERYTHING = Role("Application")
 """The role that runs all access patterns, if no roles are given."""
 CONSUMER = Role("Stream consumer")
-"""The role that reads the stream, and updates what follows by it."""
+"""The role that reads the stream, and refreshes items by it."""
 STREAM = "the stream"
 """The place of actions on the stream. No index has a name with a space."""
 BUCKET = "the bucket"
@@ -63,29 +68,35 @@ class Policy(Model, frozen=True):
         """The description, in a line."""
         if not self.patterns:
             return self.role
-        shown = ", ".join(self.patterns)
-        return f"{self.role}: {shown if len(shown) < _MOST_SHOWN else f'{len(self.patterns)} access patterns'}"
+        pattern_list = ", ".join(self.patterns)
+        is_short = len(pattern_list) < _MOST_SHOWN
+        return f"{self.role}: {pattern_list if is_short else f'{len(self.patterns)} access patterns'}"
 
 
 def policies_of(workload: Workload, design: Design, options: Infrastructure) -> tuple[Policy, ...]:
     """The policies of all roles; of one for everything, if none are given."""
-    found: dict[str, Policy] = {}
+    policies: dict[str, Policy] = {}
     for role in options.roles or (EVERYTHING,):
         for policy in _policies(role, policy_name(role.name), workload, design, options):
-            other = found.setdefault(policy.name.lower(), policy)
+            other = policies.setdefault(policy.name.lower(), policy)
             if other is not policy:
-                both = f"{other.role} and {role.name}"
-                raise InfrastructureError(f"the roles {both} would both be {policy.name}", "rename one")
-    return tuple(found.values())
+                both_roles = f"{other.role} and {role.name}"
+                raise InfrastructureError(f"the roles {both_roles} would both be {policy.name}", "rename one")
+    return tuple(policies.values())
 
 
 def consumer_policy(workload: Workload, design: Design, options: Infrastructure) -> Policy:
     """The policy of the function that reads the stream: its records, and what keeps attributes current by it."""
-    followed = [one.operation for one in refreshes(workload, design) if one.link.within is not None]
-    written = statements_of(grant for operation in followed for grant in grants_of(operation, design))
+    all_refreshes = refreshes(workload, design)
+    # `keep_fresh` refreshes all items of the schema, also those that the application refreshes, too.
+    is_streamed = any(refresh.bound.within is not None for refresh in all_refreshes)
+    requests: list[LiteralRequest] = []
+    for refresh in all_refreshes if is_streamed else ():
+        requests += literal_requests(refresh.operation, workload, design)
+    statements = statements_of(grants_of(requests, design))
     reads = Statement("ReadStream", ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"), (STREAM,))
-    keyed = _key_actions(written) if options.encryption is Encryption.CUSTOMER else ()
-    return Policy(policy_name(CONSUMER.name), CONSUMER.name, (), (reads, *written), keyed)
+    key_actions = _key_actions(statements) if options.encryption is Encryption.CUSTOMER else ()
+    return Policy(policy_name(CONSUMER.name), CONSUMER.name, (), (reads, *statements), key_actions)
 
 
 def policy_name(role: str) -> str:
@@ -104,76 +115,110 @@ def policy_name(role: str) -> str:
 def statements_of(grants: Iterable[Grant]) -> tuple[Statement, ...]:
     """Grants as statements; grants with the same limits share one."""
     actions: dict[tuple[str, frozenset[str], frozenset[str], bool], list[str]] = {}
-    for grant in merged(grants):
-        limited = (grant.place, grant.keys, grant.attributes, grant.counts)
-        actions.setdefault(limited, []).append(grant.action)
+    for grant in merge_grants(grants):
+        limits = (grant.place, grant.keys, grant.attributes, grant.counts)
+        actions.setdefault(limits, []).append(grant.action)
     places: dict[tuple[tuple[str, ...], frozenset[str], frozenset[str], bool], list[str]] = {}
-    for (place, keys, attributes, counts), named in actions.items():
-        places.setdefault((tuple(sorted(named)), keys, attributes, counts), []).append(place)
-    taken: set[str] = set()
+    for (place, keys, attributes, counts), action_names in actions.items():
+        places.setdefault((tuple(sorted(action_names)), keys, attributes, counts), []).append(place)
+    used_ids: set[str] = set()
     return tuple(
-        Statement(_sid(named, where, taken), named, _table_first(where), _condition(named, keys, attributes, counts))
-        for (named, keys, attributes, counts), where in places.items()
+        Statement(
+            _sid(action_names, places_of_statement, used_ids),
+            action_names,
+            _table_first(places_of_statement),
+            _condition(action_names, keys, attributes, counts),
+        )
+        for (action_names, keys, attributes, counts), places_of_statement in places.items()
     )
 
 
 def policy_document(policy: Policy, resources: Mapping[str, Any], key: Any = None) -> dict[str, Any]:
     """A policy document of IAM. `resources` has the names of the table and its indexes in the language."""
-    statements = [
+    statement_objects = [
         {
-            "Sid": one.sid,
+            "Sid": statement.sid,
             "Effect": "Allow",
-            "Action": [f"{one.service}:{action}" for action in one.actions],
-            "Resource": [resources[place] for place in one.places],
-            **({"Condition": one.condition} if one.condition else {}),
+            "Action": [f"{statement.service}:{action}" for action in statement.actions],
+            "Resource": [resources[place] for place in statement.places],
+            **({"Condition": statement.condition} if statement.condition else {}),
         }
-        for one in policy.statements
+        for statement in policy.statements
     ]
     if policy.key_actions:
-        statements.append({"Sid": "Key", "Effect": "Allow", "Action": list(policy.key_actions), "Resource": [key]})
-    return {"Version": "2012-10-17", "Statement": statements}
+        statement_objects.append(
+            {"Sid": "Key", "Effect": "Allow", "Action": list(policy.key_actions), "Resource": [key]}
+        )
+    return {"Version": "2012-10-17", "Statement": statement_objects}
+
+
+def _refresh_operations(patterns: Collection[str], all_refreshes: Sequence[Refresh]) -> Iterator[Operation]:
+    """The refreshes of the sources that some patterns change, if the application has to call them.
+
+    One call refreshes all items of a source, also those that the stream keeps current.
+    """
+    called_sources: set[str] = set()
+    for refresh in all_refreshes:
+        is_changed = any(write.id in patterns for write in refresh.writes)
+        if refresh.bound.client_function and is_changed:
+            called_sources.add(refresh.bound.source.name)
+    for refresh in all_refreshes:
+        if refresh.bound.source.name in called_sources:
+            yield refresh.operation
 
 
 def _policies(role: Role, name: str, workload: Workload, design: Design, options: Infrastructure) -> Iterator[Policy]:
     patterns = tuple(_patterns(role, workload, design))
-    operations = [operation for one in patterns if (operation := design.operation(one))]
-    # Who changes a source updates what follows it, unless the consumer of the stream does.
-    refreshed = [one for one in refreshes(workload, design) if one.link.within is None]
-    operations += [one.operation for one in refreshed if any(write.id in patterns for write in one.writes)]
-    run = [pattern for pattern in workload.patterns if pattern.id in patterns]
-    # Who runs all patterns is the whole application. It also calls what no pattern does: `write_large` and
-    # `restore_version`.
-    whole = all(one.pattern in patterns for one in design.operations if one.served)
-    uses = tuple(content_uses(workload, design, run, whole=whole))
-    operations += content_operations(uses, design)
-    grants = [grant for operation in operations for grant in grants_of(operation, design)]
-    for pattern in run:
-        operation = design.operation(pattern.id)
-        if isinstance(pattern, Write) and operation is not None:
-            grants += checking_grants(pattern, operation)
-    if whole:
-        grants += [grant for operation in operations for grant in restoring_grants(operation, design)]
+    operations = [operation for pattern_id in patterns if (operation := design.operation(pattern_id))]
+    operations += _refresh_operations(patterns, refreshes(workload, design))
+    role_patterns = [pattern for pattern in workload.patterns if pattern.id in patterns]
+    # Who runs all patterns is the whole application. It also calls what no pattern does: `write_large`,
+    # `restore_version`, and `restore` and `purge` of soft deletes.
+    runs_everything = all(operation.pattern in patterns for operation in design.operations if operation.served)
+    requests: list[LiteralRequest] = []
+    for operation in operations:
+        requests += literal_requests(operation, workload, design)
+        requests += repeated_requests(operation, workload, design)
+    uses = tuple(content_uses(workload, design, role_patterns, requests, whole=runs_everything))
+    grants = [*grants_of(requests, design), *content_grants(uses, design)]
+    if runs_everything:
+        grants += restoring_grants(requests, design)
+        grants += grants_of(_function_requests(workload, design), design)
     statements = statements_of(grants)
     statements += _object_statements(object_actions(uses, content_folders(workload, design)))
     if not statements:
         if role is EVERYTHING:
             return
         raise InfrastructureError(f"the role {role.name} sends no request to the table", "leave it out")
-    keyed = _key_actions(statements) if options.encryption is Encryption.CUSTOMER else ()
+    key_actions = _key_actions(statements) if options.encryption is Encryption.CUSTOMER else ()
     for number, part in enumerate(_parts(role, statements, design.table)):
-        own = f"{name}{number + 1}" if number else name
-        yield Policy(own, role.name, patterns, part, () if number else keyed)
+        part_name = f"{name}{number + 1}" if number else name
+        yield Policy(part_name, role.name, patterns, part, () if number else key_actions)
+
+
+def _function_requests(workload: Workload, design: Design) -> Iterator[LiteralRequest]:
+    """The requests of functions of the client that constructs have: each reads an item first."""
+    for bound in lines_in(workload, design):
+        entity, item = bound.entity, design.item(bound.entity.name)
+        assert item is not None  # constructs of entities that have an item
+        (pk, *_), sk = item.facets[0].pk, item.facets[0].sk
+        first = Request(Call.GET, entities=(entity.name,), pk=pk, sk=SortCondition("=", sk[0]) if sk else None)
+        for action in bound.function_actions():
+            inputs = tuple(Input(attribute.name) for attribute in entity.attributes)
+            write = Write("function", entities=(entity.name,), inputs=inputs, actions=(action,))
+            write_requests = [request for _, request in entity_actions(write, workload, design, entity)]
+            yield from literal_requests(Operation("function", (first, *write_requests)), workload, design)
 
 
 def _object_statements(actions: Mapping[str, tuple[str, ...]]) -> tuple[Statement, ...]:
     """The permissions of a role for the objects of large contents, from its actions in each folder."""
     folders: dict[tuple[str, ...], list[str]] = {}
-    for folder, named in actions.items():
-        folders.setdefault(named, []).append(folder)
+    for folder, action_names in actions.items():
+        folders.setdefault(action_names, []).append(folder)
     statements = []
-    for named, places in folders.items():
-        statements.append(Statement(_object_sid(named), named, tuple(places), service="s3"))
-    if any("GetObject" in named for named in folders):
+    for action_names, places in folders.items():
+        statements.append(Statement(_object_sid(action_names), action_names, tuple(places), service="s3"))
+    if any("GetObject" in action_names for action_names in folders):
         # Without it S3 says of a missing object that access is denied, and not that it is missing.
         statements.append(Statement("MissingObjects", ("ListBucket",), (BUCKET,), service="s3"))
     return tuple(statements)
@@ -189,43 +234,44 @@ def _patterns(role: Role, workload: Workload, design: Design) -> Iterator[str]:
     """The access patterns of a role that the design serves."""
     if not role.patterns:
         yield from (operation.pattern for operation in design.operations if operation.served)
-    for id_ in dict.fromkeys(role.patterns):
-        operation = design.operation(id_)
+    for pattern_id in dict.fromkeys(role.patterns):
+        operation = design.operation(pattern_id)
         if operation is None:
-            known = [pattern.id for pattern in workload.patterns]
-            if id_ in known:
-                problem = f"the role {role.name} names {id_}, which is not a pattern of this table"
+            pattern_ids = [pattern.id for pattern in workload.patterns]
+            if pattern_id in pattern_ids:
+                problem = f"the role {role.name} names {pattern_id}, which is not a pattern of this table"
                 raise InfrastructureError(problem, "leave it out")
-            near = suggest(id_, known)
-            hint = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
-            raise InfrastructureError(f"the role {role.name} names {id_}, which is no access pattern", hint)
+            near = suggest(pattern_id, pattern_ids)
+            hint = f"did you mean {near}?" if near else f"there are {', '.join(pattern_ids)}"
+            raise InfrastructureError(f"the role {role.name} names {pattern_id}, which is no access pattern", hint)
         if not operation.served:
             raise InfrastructureError(
-                f"the role {role.name} names {id_}, which the design does not serve", operation.problem
+                f"the role {role.name} names {pattern_id}, which the design does not serve", operation.problem
             )
-        yield id_
+        yield pattern_id
 
 
 def _parts(role: Role, statements: Sequence[Statement], table: str) -> Iterator[tuple[Statement, ...]]:
     """Splits statements into policies within the limit of IAM."""
     part: list[Statement] = []
-    for one in statements:
-        if _length([one], table) > MOST_CHARACTERS:
+    for statement in statements:
+        if _length([statement], table) > MOST_CHARACTERS:
+            actions = " and ".join(statement.actions)
             raise InfrastructureError(
-                f"what the role {role.name} may do with {' and '.join(one.actions)} does not fit into a policy of "
+                f"what the role {role.name} may do with {actions} does not fit into a policy of "
                 f"{MOST_CHARACTERS:,} characters",
                 "tell several roles apart",
             )
-        if part and _length([*part, one], table) > MOST_CHARACTERS:
+        if part and _length([*part, statement], table) > MOST_CHARACTERS:
             yield tuple(part)
             part = []
-        part.append(one)
+        part.append(statement)
     yield tuple(part)
 
 
 def _length(statements: list[Statement], table: str) -> int:
     """The length of a policy with the longest ARNs and the customer's key."""
-    places = {place for one in statements for place in one.places}
+    places = {place for statement in statements for place in statement.places}
     arns = {place: f"{_LONGEST_ARN}{table}" + ("" if place == TABLE else f"/index/{place}") for place in places}
     policy = Policy("", "", (), tuple(statements), (*_KEY_READS, *_KEY_WRITES))
     return len(json.dumps(policy_document(policy, arns, f"{_LONGEST_ARN}{'0' * 36}"), separators=(",", ":")))
@@ -234,41 +280,41 @@ def _length(statements: list[Statement], table: str) -> int:
 def _condition(
     actions: Sequence[str], keys: frozenset[str], attributes: frozenset[str], counts: bool
 ) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+    condition: dict[str, dict[str, Any]] = {}
     if keys:
-        found["ForAllValues:StringLike"] = {"dynamodb:LeadingKeys": sorted(keys)}
+        condition["ForAllValues:StringLike"] = {"dynamodb:LeadingKeys": sorted(keys)}
     if attributes:
-        found["ForAllValues:StringEquals"] = {"dynamodb:Attributes": sorted(attributes)}
+        condition["ForAllValues:StringEquals"] = {"dynamodb:Attributes": sorted(attributes)}
         # Who does not say which attributes would get all of them, and names none.
-        found.setdefault("StringEqualsIfExists", {})["dynamodb:Select"] = "SPECIFIC_ATTRIBUTES"
+        condition.setdefault("StringEqualsIfExists", {})["dynamodb:Select"] = "SPECIFIC_ATTRIBUTES"
     if RETURNING.intersection(actions):
         # Generated methods ask for no values. Without this, `ReturnValues=ALL_OLD` reads the item that is written.
         # The key is absent where the parameter is, and from the writes of a transaction.
-        found.setdefault("StringEqualsIfExists", {})["dynamodb:ReturnValues"] = "NONE"
+        condition.setdefault("StringEqualsIfExists", {})["dynamodb:ReturnValues"] = "NONE"
     if counts:
-        found["StringEquals"] = {"dynamodb:Select": "COUNT"}
+        condition["StringEquals"] = {"dynamodb:Select": "COUNT"}
     if keys:
         # ForAllValues holds where there are no values at all: a request has to name its partitions.
-        found["Null"] = {"dynamodb:LeadingKeys": "false"}
-    return found
+        condition["Null"] = {"dynamodb:LeadingKeys": "false"}
+    return condition
 
 
 def _key_actions(statements: Iterable[Statement]) -> tuple[str, ...]:
     reads = READS | _OBJECT_READS
-    writes = any(not reads.issuperset(one.actions) for one in statements)
+    writes = any(not reads.issuperset(statement.actions) for statement in statements)
     return tuple(sorted((*_KEY_READS, *(_KEY_WRITES if writes else ()))))
 
 
-def _sid(actions: Sequence[str], places: Sequence[str], taken: set[str]) -> str:
+def _sid(actions: Sequence[str], places: Sequence[str], used_ids: set[str]) -> str:
     """The id of a statement: actions and places."""
     reads = sum(action in READS for action in actions)
     verb = "Read" if reads == len(actions) else "Write" if not reads else "Use"
-    several = "TableAndIndexes" if TABLE in places else "Indexes"
-    name = (actions[0] if len(actions) == 1 else verb) + (several if len(places) > 1 else _camel(places[0]))
-    tries = (name, *(f"{name}N{number}" for number in range(2, len(taken) + 3)))
-    found = next(one for one in tries if one not in taken)
-    taken.add(found)
-    return found
+    place_words = "TableAndIndexes" if TABLE in places else "Indexes"
+    name = (actions[0] if len(actions) == 1 else verb) + (place_words if len(places) > 1 else _camel(places[0]))
+    candidates = (name, *(f"{name}N{number}" for number in range(2, len(used_ids) + 3)))
+    free_id = next(candidate for candidate in candidates if candidate not in used_ids)
+    used_ids.add(free_id)
+    return free_id
 
 
 def _table_first(places: Iterable[str]) -> tuple[str, ...]:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from prejoin.constructs.refreshed import refreshed_in
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.mapping.validate import DesignError, must_fit
 from prejoin.design.model import TABLE, Design
-from prejoin.workload.follow_links import follow_links
 from prejoin.workload.model import Model, Need, OwnTable, Workload
 
 from .contents import content_folders
@@ -81,12 +81,12 @@ def stack_of(workload: Workload, design: Design, options: Infrastructure) -> Sta
         must_fit(design, workload)
     except DesignError as misfit:
         raise InfrastructureError(str(misfit)) from None
-    title = "".join(c for c in " ".join(workload.title.split()) if c.isprintable())[:200]
+    title = "".join(character for character in " ".join(workload.title.split()) if character.isprintable())[:200]
     if not design.operations:  # a design that was written as data need not say what follows from its keys
         design = map_patterns(design, workload)
-    options = _streamed(workload, options)
+    options = _with_stream(workload, options)
     table = table_of(workload, design, options)
-    for problem in _unread(design, table):
+    for problem in _missing_index_errors(design, table):
         raise problem
     consumer = consumer_policy(workload, design, options) if options.stream else None
     policies = policies_of(workload, design, options)
@@ -94,43 +94,44 @@ def stack_of(workload: Workload, design: Design, options: Infrastructure) -> Sta
     return Stack(title or table.name, table, policies, options, consumer, folders)
 
 
-def _streamed(workload: Workload, options: Infrastructure) -> Infrastructure:
-    """The options, with a stream if attributes follow others by it, or if entities need one."""
-    for one in follow_links(workload):
-        if one.within is None or options.stream is Stream.NEW_AND_OLD_IMAGES:
+def _with_stream(workload: Workload, options: Infrastructure) -> Infrastructure:
+    """The options, with a stream if items are refreshed by it, or if entities need one."""
+    for bound in refreshed_in(workload):
+        if bound.within is None or options.stream is Stream.NEW_AND_OLD_IMAGES:
             continue
         if options.stream is None:
             return replace(options, stream=Stream.NEW_AND_OLD_IMAGES)
-        name = f"{one.entity.name}.{next(iter(one.attributes))}"
-        message = f"{name} follows {one.source.name} by the stream, which needs both images"
+        message = f"{bound.label} by the stream, which needs both images"
         raise InfrastructureError(message, f'write stream = "{Stream.NEW_AND_OLD_IMAGES.value}", or leave it out')
-    needed = any(isinstance(one.pin, OwnTable) and Need.STREAM in one.pin.needs for one in workload.decisions)
-    return replace(options, stream=options.stream or Stream.NEW_AND_OLD_IMAGES) if needed else options
+    needs_stream = any(
+        isinstance(decision.pin, OwnTable) and Need.STREAM in decision.pin.needs for decision in workload.decisions
+    )
+    return replace(options, stream=options.stream or Stream.NEW_AND_OLD_IMAGES) if needs_stream else options
 
 
-def _unread(design: Design, table: Table) -> Iterator[InfrastructureError]:
+def _missing_index_errors(design: Design, table: Table) -> Iterator[InfrastructureError]:
     """Operations that read an index which is not deployed, because it does not exist or has no items."""
-    there = {TABLE, *(index.name for index in table.indexes)}
+    deployed_slots = {TABLE, *(index.name for index in table.indexes)}
     for operation in design.operations:
         for request in operation.requests:
-            if request.slot not in there:
+            if request.slot not in deployed_slots:
                 fix = "give one a key there, or leave the operation out, so that it follows from the keys"
                 message = f"{operation.pattern} reads the index {request.slot!r}, in which no entity has a key"
                 yield InfrastructureError(message, fix)
 
 
-def scaled(stack: Stack) -> tuple[Scaled, ...]:
+def scaled_dimensions(stack: Stack) -> tuple[Scaled, ...]:
     """The auto scaling of a provisioned table: reads and writes of the table and of each global index."""
     if not stack.table.provisioned:
         return ()
-    found = []
+    dimensions = []
     for number, index in enumerate((None, *stack.table.global_indexes)):
         for writes, scaling in ((False, stack.options.reads), (True, stack.options.writes)):
             # Index names need not differ in letters and digits alone, so they are told apart by number.
             place = f"Index{number}" if index else "Table"
             name = f"{place}{'Writes' if writes else 'Reads'}"
-            found.append(Scaled(name, index, writes, scaling.least, scaling.most, scaling.target))
-    return tuple(found)
+            dimensions.append(Scaled(name, index, writes, scaling.least, scaling.most, scaling.target))
+    return tuple(dimensions)
 
 
 def split_words(name: str, joint: str = "_") -> str:

@@ -63,96 +63,96 @@ def table_of(workload: Workload, design: Design, options: Infrastructure) -> Tab
         raise InfrastructureError("the design has no table", "`prejoin design` makes one")
     base = design.slots[0]
     # An index that nothing is in would be paid for nothing, and no item says what its attributes are.
-    used = {facet.slot for facet in planner_facets(design, workload)}
-    indexes = tuple(_index(slot, design) for slot in design.indexes if slot.name in used)
-    there = [base, *(slot for slot in design.indexes if slot.name in used)]
+    used_slots = {facet.slot for facet in planner_facets(design, workload)}
+    indexes = tuple(_index(slot, design) for slot in design.indexes if slot.name in used_slots)
+    slots = [base, *(slot for slot in design.indexes if slot.name in used_slots)]
     table = Table(
         design.table,
-        _types(key for slot in there for key in (*slot.pk, *slot.sk)),
+        _types(key for slot in slots for key in (*slot.pk, *slot.sk)),
         tuple(key.name for key in base.pk),
         tuple(key.name for key in base.sk),
         indexes,
         options.billing or design.billing,
         design.ttl_attribute,
     )
-    for problem in (*_misnamed(table), *_too_many(table), *_misdone(options)):
+    for problem in (*_name_problems(table), *_count_problems(table), *_option_problems(options)):
         raise InfrastructureError(*problem)
     return table
 
 
 def _index(slot: Slot, design: Design) -> TableIndex:
     pk, sk = (tuple(key.name for key in side) for side in (slot.pk, slot.sk))
-    held: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = ()
     if slot.projection.kind is ProjectionKind.INCLUDE:
         base = design.slots[0]
         keys = {key.name for key in (*base.pk, *base.sk, *slot.pk, *slot.sk)}
         # Items are told apart by their type, so that goes along; keys are there in any case.
-        held = tuple(sorted({*slot.projection.attributes, design.type_attribute} - keys))
-    return TableIndex(slot.name, pk, sk, slot.projection.kind, held, slot.local)
+        attributes = tuple(sorted({*slot.projection.attributes, design.type_attribute} - keys))
+    return TableIndex(slot.name, pk, sk, slot.projection.kind, attributes, slot.local)
 
 
 def _types(keys: Iterable[KeyAttribute]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    types: dict[str, str] = {}
     for key in keys:
-        if found.setdefault(key.name, key.type) != key.type:
+        if types.setdefault(key.name, key.type) != key.type:
             raise InfrastructureError(
-                f"{key.name} is a key as {found[key.name]} and as {key.type}",
+                f"{key.name} is a key as {types[key.name]} and as {key.type}",
                 "an attribute has one type; give one of the keys another name",
             )
-    return dict(sorted(found.items()))
+    return dict(sorted(types.items()))
 
 
 Problem = tuple[str, str]
 """The settings that AWS would refuse, with their replacements."""
 
 
-def _misnamed(table: Table) -> Iterator[Problem]:
-    for what, name in (("table", table.name), *(("index", index.name) for index in table.indexes)):
+def _name_problems(table: Table) -> Iterator[Problem]:
+    for noun, name in (("table", table.name), *(("index", index.name) for index in table.indexes)):
         if not _NAME.fullmatch(name):
-            allowed = "letters A to Z, digits and _ . -"
-            yield f"the {what} is called {name!r}, and DynamoDB takes {allowed} only", "rename it"
-        least, most = limits.TABLE_NAME_MINIMUM, limits.TABLE_NAME_MAXIMUM
-        if not least <= len(name) <= most:
-            yield f"the {what} is called {name!r}", f"a name has {least} to {most} characters"
+            allowed_characters = "letters A to Z, digits and _ . -"
+            yield f"the {noun} is called {name!r}, and DynamoDB takes {allowed_characters} only", "rename it"
+        shortest, longest = limits.TABLE_NAME_MINIMUM, limits.TABLE_NAME_MAXIMUM
+        if not shortest <= len(name) <= longest:
+            yield f"the {noun} is called {name!r}", f"a name has {shortest} to {longest} characters"
     for name in (*table.types, *(name for index in table.indexes for name in index.attributes)):
         if not 0 < len(name.encode()) <= limits.KEY_NAME_LENGTH:
-            shown = f"{name[:20]}…" if len(name) > 20 else name
+            short_name = f"{name[:20]}…" if len(name) > 20 else name
             fix = f"its name may have {limits.KEY_NAME_LENGTH} bytes"
-            yield f"the attribute {shown!r} is in a key or an index", fix
+            yield f"the attribute {short_name!r} is in a key or an index", fix
 
 
-def _too_many(table: Table) -> Iterator[Problem]:
-    for what, count, most in (
+def _count_problems(table: Table) -> Iterator[Problem]:
+    for noun, count, maximum in (
         ("global indexes", len(table.global_indexes), limits.GLOBAL_INDEXES),
         ("local indexes", len(table.local_indexes), limits.LOCAL_INDEXES),
         ("projected attributes", sum(len(index.attributes) for index in table.indexes), limits.PROJECTED_ATTRIBUTES),
     ):
-        if count > most:
-            yield f"the table {table.name} has {count} {what}, and DynamoDB takes {most}", ""
+        if count > maximum:
+            yield f"the table {table.name} has {count} {noun}, and DynamoDB takes {maximum}", ""
 
 
-def _misdone(options: Infrastructure) -> Iterator[Problem]:
-    for what, scaling in (("reads", options.reads), ("writes", options.writes)):
-        yield from _unscaled(what, scaling)
-    for what, most in (("most_reads", options.most_reads), ("most_writes", options.most_writes)):
-        if most is not None and most < 1:
-            yield f"{what} is {most}", "give a number of units from 1 on, or leave it out for no limit"
+def _option_problems(options: Infrastructure) -> Iterator[Problem]:
+    for label, scaling in (("reads", options.reads), ("writes", options.writes)):
+        yield from _scaling_problems(label, scaling)
+    for label, limit in (("most_reads", options.most_reads), ("most_writes", options.most_writes)):
+        if limit is not None and limit < 1:
+            yield f"{label} is {limit}", "give a number of units from 1 on, or leave it out for no limit"
     if options.key_arn and options.encryption is not Encryption.CUSTOMER:
         yield "key_arn is the customer's key, and encryption is not `customer`", "say so, or leave the key out"
     if options.key_arn and not _KEY_ARN.fullmatch(options.key_arn):
         yield f"{options.key_arn!r} is not the ARN of a key", "arn:aws:kms:REGION:ACCOUNT:key/ID"
-    yield from _mistagged(options.tags)
+    yield from _tag_problems(options.tags)
 
 
-def _unscaled(label: str, scaling: Scaling) -> Iterator[Problem]:
+def _scaling_problems(label: str, scaling: Scaling) -> Iterator[Problem]:
     if not 1 <= scaling.least <= scaling.most:
         yield f"{label} scale from {scaling.least} to {scaling.most} units", "the least is 1, and not above the most"
     if scaling.target not in _TARGET:
-        allowed = f"{_TARGET[0]} to {_TARGET[-1]}"
-        yield f"{label} aim at {scaling.target} per cent of their units, and AWS takes {allowed}", ""
+        allowed_targets = f"{_TARGET[0]} to {_TARGET[-1]}"
+        yield f"{label} aim at {scaling.target} per cent of their units, and AWS takes {allowed_targets}", ""
 
 
-def _mistagged(tags: Mapping[str, str]) -> Iterator[Problem]:
+def _tag_problems(tags: Mapping[str, str]) -> Iterator[Problem]:
     if len(tags) > _MOST_TAGS:
         yield f"there are {len(tags)} tags, and a table takes {_MOST_TAGS}", ""
     for key, value in tags.items():

@@ -13,15 +13,27 @@ from prejoin.workload.model import Workload
 from .hcl import HclBlock, HclCall, HclRaw, file_text
 from .options import Encryption, Infrastructure, TableClass
 from .policies import BUCKET, STREAM, Policy, policy_document
-from .stack import ABORT_DAYS, NOTICE, RECOVERY_DAYS, STREAM_ATTEMPTS, Scaled, Stack, scaled, split_words, stack_of
+from .stack import (
+    ABORT_DAYS,
+    NOTICE,
+    RECOVERY_DAYS,
+    STREAM_ATTEMPTS,
+    Scaled,
+    Stack,
+    scaled_dimensions,
+    split_words,
+    stack_of,
+)
 from .table import TableIndex
 
 FOLDER = PurePosixPath("terraform")
-_SINGLE, _SEVERAL = ">= 5.80", ">= 6.29"
+_SINGLE_KEYS_VERSION, _COMPOSITE_KEYS_VERSION = ">= 5.80", ">= 6.29"
 """Versions of the provider: the least one, and the least one for index keys of several attributes."""
 _LONGEST_PREFIX = 36
 """Characters of a bucket's name before the part that Terraform makes up."""
-_KEPT = "Auto scaling changes the units of indexes, too, which Terraform cannot be told to leave alone one by one."
+_IGNORED_UNITS = (
+    "Auto scaling changes the units of indexes, too, which Terraform cannot be told to leave alone one by one."
+)
 
 
 def render_terraform(
@@ -40,8 +52,11 @@ def render_terraform(
 
 
 def _versions(stack: Stack) -> HclBlock:
-    several = any(len(one.pk) > 1 or len(one.sk) > 1 for one in stack.table.indexes)
-    aws = {"source": "hashicorp/aws", "version": _SEVERAL if several else _SINGLE}
+    has_composite_keys = any(len(index.pk) > 1 or len(index.sk) > 1 for index in stack.table.indexes)
+    aws = {
+        "source": "hashicorp/aws",
+        "version": _COMPOSITE_KEYS_VERSION if has_composite_keys else _SINGLE_KEYS_VERSION,
+    }
     return HclBlock(
         "terraform",
         attributes={"required_version": ">= 1.5"},
@@ -50,7 +65,7 @@ def _versions(stack: Stack) -> HclBlock:
 
 
 def _variables(stack: Stack) -> list[HclBlock]:
-    named = {"description": "The name of the table", "type": HclRaw("string"), "default": stack.table.name}
+    table_name = {"description": "The name of the table", "type": HclRaw("string"), "default": stack.table.name}
     valid = HclBlock(
         "validation",
         attributes={
@@ -58,27 +73,27 @@ def _variables(stack: Stack) -> list[HclBlock]:
             "error_message": "A table's name has 3 to 255 letters, digits, _ . and -.",
         },
     )
-    found = [HclBlock("variable", "table_name", attributes=named, blocks=[valid])]
+    variables = [HclBlock("variable", "table_name", attributes=table_name, blocks=[valid])]
     if stack.consumer:
         about = "The names or ARNs of the functions that read the stream"
         functions = {"description": about, "type": HclRaw("list(string)"), "default": []}
-        found.append(HclBlock("variable", "stream_functions", attributes=functions))
-    return found
+        variables.append(HclBlock("variable", "stream_functions", attributes=functions))
+    return variables
 
 
 def _main(stack: Stack) -> list[HclBlock]:
-    found = []
+    blocks = []
     if stack.makes_key:
         key = {"description": f"Encrypts the table of {stack.title}", "enable_key_rotation": True}
-        found.append(HclBlock("resource", "aws_kms_key", "table", attributes=key, blocks=_kept(stack)))
-    found.append(_table(stack))
+        blocks.append(HclBlock("resource", "aws_kms_key", "table", attributes=key, blocks=_prevent_destroy(stack)))
+    blocks.append(_table(stack))
     if stack.bucket:
-        found += _bucket(stack)
-    for one in scaled(stack):
-        found += _scaling(one)
+        blocks += _bucket(stack)
+    for dimension in scaled_dimensions(stack):
+        blocks += _scaling(dimension)
     if stack.consumer:
-        found.append(_mapping())
-    return found
+        blocks.append(_mapping())
+    return blocks
 
 
 def _mapping() -> HclBlock:
@@ -109,18 +124,18 @@ def _table(stack: Stack) -> HclBlock:
     attributes["deletion_protection_enabled"] = options.deletion_protection
     if options.tags:
         attributes["tags"] = dict(sorted(options.tags.items()))
-    blocks = [HclBlock("attribute", attributes={"name": n, "type": t}) for n, t in table.types.items()]
-    blocks += [_index(one, stack) for one in table.global_indexes]
-    blocks += [_index(one, stack) for one in table.local_indexes]
+    blocks = [HclBlock("attribute", attributes={"name": name, "type": kind}) for name, kind in table.types.items()]
+    blocks += [_index(index, stack) for index in table.global_indexes]
+    blocks += [_index(index, stack) for index in table.local_indexes]
     blocks += _limits(stack)
     if table.ttl:
         blocks.append(HclBlock("ttl", attributes={"attribute_name": table.ttl, "enabled": True}))
     blocks.append(HclBlock("point_in_time_recovery", attributes={"enabled": options.point_in_time_recovery}))
     if options.encryption is not Encryption.AWS_OWNED:
-        encrypted: dict[str, Any] = {"enabled": True}
+        encryption: dict[str, Any] = {"enabled": True}
         if options.encryption is Encryption.CUSTOMER:
-            encrypted["kms_key_arn"] = _key(stack)
-        blocks.append(HclBlock("server_side_encryption", attributes=encrypted))
+            encryption["kms_key_arn"] = _key(stack)
+        blocks.append(HclBlock("server_side_encryption", attributes=encryption))
     blocks += _lifecycle(stack)
     return HclBlock("resource", "aws_dynamodb_table", "table", attributes=attributes, blocks=blocks)
 
@@ -129,24 +144,26 @@ def _bucket(stack: Stack) -> list[HclBlock]:
     """The bucket of large contents."""
     name = HclRaw("aws_s3_bucket.contents.id")
     words = re.findall(r"[a-z0-9]+", stack.table.name.lower())
-    made: dict[str, Any] = {"bucket_prefix": f"{'-'.join(words)[:_LONGEST_PREFIX].strip('-') or 'contents'}-"}
+    bucket_attributes: dict[str, Any] = {
+        "bucket_prefix": f"{'-'.join(words)[:_LONGEST_PREFIX].strip('-') or 'contents'}-"
+    }
     if stack.options.tags:
-        made["tags"] = dict(sorted(stack.options.tags.items()))
+        bucket_attributes["tags"] = dict(sorted(stack.options.tags.items()))
     customer = stack.options.encryption is Encryption.CUSTOMER
-    encrypted: dict[str, Any] = {"sse_algorithm": "aws:kms" if customer else "AES256"}
+    encryption: dict[str, Any] = {"sse_algorithm": "aws:kms" if customer else "AES256"}
     if customer:
-        encrypted["kms_master_key_id"] = _key(stack)
+        encryption["kms_master_key_id"] = _key(stack)
     rule = HclBlock(
         "rule",
         attributes={"bucket_key_enabled": True} if customer else {},
-        blocks=[HclBlock("apply_server_side_encryption_by_default", attributes=encrypted)],
+        blocks=[HclBlock("apply_server_side_encryption_by_default", attributes=encryption)],
     )
-    blocked = ("block_public_acls", "block_public_policy", "ignore_public_acls", "restrict_public_buckets")
-    aborted = HclBlock("abort_incomplete_multipart_upload", attributes={"days_after_initiation": ABORT_DAYS})
-    leftovers = [HclBlock("filter"), aborted]
-    after: dict[str, Any] = {}
+    access_blocks = ("block_public_acls", "block_public_policy", "ignore_public_acls", "restrict_public_buckets")
+    abort_uploads = HclBlock("abort_incomplete_multipart_upload", attributes={"days_after_initiation": ABORT_DAYS})
+    leftovers = [HclBlock("filter"), abort_uploads]
+    lifecycle_attributes: dict[str, Any] = {}
     blocking = "aws_s3_bucket_public_access_block.contents"
-    denied = {
+    without_tls = {
         "Sid": "OnlyTls",
         "Effect": "Deny",
         "Principal": {"AWS": "*"},
@@ -154,38 +171,38 @@ def _bucket(stack: Stack) -> list[HclBlock]:
         "Resource": [HclRaw("aws_s3_bucket.contents.arn"), HclRaw('"${aws_s3_bucket.contents.arn}/*"')],
         "Condition": {"Bool": {"aws:SecureTransport": "false"}},
     }
-    policy = HclCall("jsonencode", {"Version": "2012-10-17", "Statement": [denied]})
+    policy = HclCall("jsonencode", {"Version": "2012-10-17", "Statement": [without_tls]})
 
     def settings(kind: str, attributes: dict[str, Any], *blocks: HclBlock) -> HclBlock:
         return HclBlock("resource", kind, "contents", attributes={"bucket": name, **attributes}, blocks=blocks)
 
-    found = [
-        HclBlock("resource", "aws_s3_bucket", "contents", attributes=made, blocks=_kept(stack)),
-        settings("aws_s3_bucket_public_access_block", dict.fromkeys(blocked, True)),
+    resources = [
+        HclBlock("resource", "aws_s3_bucket", "contents", attributes=bucket_attributes, blocks=_prevent_destroy(stack)),
+        settings("aws_s3_bucket_public_access_block", dict.fromkeys(access_blocks, True)),
         # S3 refuses both at the same time.
         settings("aws_s3_bucket_policy", {"policy": policy, "depends_on": [HclRaw(blocking)]}),
         settings("aws_s3_bucket_server_side_encryption_configuration", {}, rule),
     ]
     if stack.options.point_in_time_recovery:
-        enabled = HclBlock("versioning_configuration", attributes={"status": "Enabled"})
-        found.append(settings("aws_s3_bucket_versioning", {}, enabled))
-        after["depends_on"] = [HclRaw("aws_s3_bucket_versioning.contents")]
+        versioning = HclBlock("versioning_configuration", attributes={"status": "Enabled"})
+        resources.append(settings("aws_s3_bucket_versioning", {}, versioning))
+        lifecycle_attributes["depends_on"] = [HclRaw("aws_s3_bucket_versioning.contents")]
         leftovers.append(HclBlock("noncurrent_version_expiration", attributes={"noncurrent_days": RECOVERY_DAYS}))
         leftovers.append(HclBlock("expiration", attributes={"expired_object_delete_marker": True}))
     rule = HclBlock("rule", attributes={"id": "leftovers", "status": "Enabled"}, blocks=leftovers)
-    return [*found, settings("aws_s3_bucket_lifecycle_configuration", after, rule)]
+    return [*resources, settings("aws_s3_bucket_lifecycle_configuration", lifecycle_attributes, rule)]
 
 
-def _kept(stack: Stack) -> list[HclBlock]:
-    protected = HclBlock("lifecycle", attributes={"prevent_destroy": True})
-    return [protected] if stack.options.deletion_protection else []
+def _prevent_destroy(stack: Stack) -> list[HclBlock]:
+    lifecycle = HclBlock("lifecycle", attributes={"prevent_destroy": True})
+    return [lifecycle] if stack.options.deletion_protection else []
 
 
 def _index(index: TableIndex, stack: Stack) -> HclBlock:
     attributes: dict[str, Any] = {"name": index.name}
     blocks = []
-    hashed = [] if index.local else [(name, "HASH") for name in index.pk]
-    keys = [*hashed, *((name, "RANGE") for name in index.sk)]
+    hash_keys = [] if index.local else [(name, "HASH") for name in index.pk]
+    keys = [*hash_keys, *((name, "RANGE") for name in index.sk)]
     if len(index.pk) > 1 or len(index.sk) > 1:
         blocks = [HclBlock("key_schema", attributes={"attribute_name": name, "key_type": kind}) for name, kind in keys]
     else:
@@ -210,24 +227,24 @@ def _limits(stack: Stack) -> list[HclBlock]:
     """The limit of an on-demand table, if there is one."""
     if stack.table.provisioned:
         return []
-    most = {"max_read_request_units": stack.options.most_reads, "max_write_request_units": stack.options.most_writes}
-    said = {name: units for name, units in most.items() if units is not None}
-    return [HclBlock("on_demand_throughput", attributes=said)] if said else []
+    limits = {"max_read_request_units": stack.options.most_reads, "max_write_request_units": stack.options.most_writes}
+    set_limits = {name: units for name, units in limits.items() if units is not None}
+    return [HclBlock("on_demand_throughput", attributes=set_limits)] if set_limits else []
 
 
 def _lifecycle(stack: Stack) -> list[HclBlock]:
-    said: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     if stack.options.deletion_protection:
-        said["prevent_destroy"] = True
+        attributes["prevent_destroy"] = True
     if stack.table.provisioned:
-        said["ignore_changes"] = [HclRaw("read_capacity"), HclRaw("write_capacity")]
-    comment = _KEPT if stack.table.provisioned and stack.table.global_indexes else ""
-    return [HclBlock("lifecycle", attributes=said, comment=comment)] if said else []
+        attributes["ignore_changes"] = [HclRaw("read_capacity"), HclRaw("write_capacity")]
+    comment = _IGNORED_UNITS if stack.table.provisioned and stack.table.global_indexes else ""
+    return [HclBlock("lifecycle", attributes=attributes, comment=comment)] if attributes else []
 
 
-def _scaling(one: Scaled) -> list[HclBlock]:
-    name = split_words(one.name)
-    place = f"table/${{aws_dynamodb_table.table.name}}{f'/index/{one.index.name}' if one.index else ''}"
+def _scaling(dimension: Scaled) -> list[HclBlock]:
+    name = split_words(dimension.name)
+    place = f"table/${{aws_dynamodb_table.table.name}}{f'/index/{dimension.index.name}' if dimension.index else ''}"
     target = f"aws_appautoscaling_target.{name}"
     return [
         HclBlock(
@@ -237,9 +254,9 @@ def _scaling(one: Scaled) -> list[HclBlock]:
             attributes={
                 "service_namespace": "dynamodb",
                 "resource_id": HclRaw(f'"{place}"'),
-                "scalable_dimension": one.dimension,
-                "min_capacity": one.least,
-                "max_capacity": one.most,
+                "scalable_dimension": dimension.dimension,
+                "min_capacity": dimension.least,
+                "max_capacity": dimension.most,
             },
         ),
         HclBlock(
@@ -247,7 +264,7 @@ def _scaling(one: Scaled) -> list[HclBlock]:
             "aws_appautoscaling_policy",
             name,
             attributes={
-                "name": HclRaw(f'"{one.metric}:${{{target}.resource_id}}"'),
+                "name": HclRaw(f'"{dimension.metric}:${{{target}.resource_id}}"'),
                 "policy_type": "TargetTrackingScaling",
                 "service_namespace": HclRaw(f"{target}.service_namespace"),
                 "resource_id": HclRaw(f"{target}.resource_id"),
@@ -256,11 +273,11 @@ def _scaling(one: Scaled) -> list[HclBlock]:
             blocks=[
                 HclBlock(
                     "target_tracking_scaling_policy_configuration",
-                    attributes={"target_value": one.target},
+                    attributes={"target_value": dimension.target},
                     blocks=[
                         HclBlock(
                             "predefined_metric_specification",
-                            attributes={"predefined_metric_type": one.metric},
+                            attributes={"predefined_metric_type": dimension.metric},
                         )
                     ],
                 )
@@ -270,10 +287,14 @@ def _scaling(one: Scaled) -> list[HclBlock]:
 
 
 def _policy(stack: Stack, policy: Policy) -> HclBlock:
-    indexes = {one.name: HclRaw(f'"${{aws_dynamodb_table.table.arn}}/index/{one.name}"') for one in stack.table.indexes}
+    indexes = {
+        index.name: HclRaw(f'"${{aws_dynamodb_table.table.arn}}/index/{index.name}"') for index in stack.table.indexes
+    }
     arns = {**indexes, TABLE: HclRaw("aws_dynamodb_table.table.arn")}
     arns |= {STREAM: HclRaw("aws_dynamodb_table.table.stream_arn"), BUCKET: HclRaw("aws_s3_bucket.contents.arn")}
-    arns |= {one: HclRaw(f'"${{aws_s3_bucket.contents.arn}}/${{var.table_name}}/{one}*"') for one in stack.folders}
+    arns |= {
+        folder: HclRaw(f'"${{aws_s3_bucket.contents.arn}}/${{var.table_name}}/{folder}*"') for folder in stack.folders
+    }
     attributes = {
         # Policies are one for the account, tables one for each region.
         "name_prefix": f"{stack.table.name[:40]}-{policy.name[:40]}-",
@@ -288,11 +309,11 @@ def _key(stack: Stack) -> Any:
 
 
 def _outputs(stack: Stack) -> list[HclBlock]:
-    found = {"table_name": "aws_dynamodb_table.table.name", "table_arn": "aws_dynamodb_table.table.arn"}
+    outputs = {"table_name": "aws_dynamodb_table.table.name", "table_arn": "aws_dynamodb_table.table.arn"}
     if stack.options.stream:
-        found["stream_arn"] = "aws_dynamodb_table.table.stream_arn"
+        outputs["stream_arn"] = "aws_dynamodb_table.table.stream_arn"
     if stack.bucket:
-        found["bucket_name"] = "aws_s3_bucket.contents.id"
+        outputs["bucket_name"] = "aws_s3_bucket.contents.id"
     for policy in stack.every_policy:
-        found[f"{split_words(policy.name)}_policy_arn"] = f"aws_iam_policy.{split_words(policy.name)}.arn"
-    return [HclBlock("output", name, attributes={"value": HclRaw(value)}) for name, value in found.items()]
+        outputs[f"{split_words(policy.name)}_policy_arn"] = f"aws_iam_policy.{split_words(policy.name)}.arn"
+    return [HclBlock("output", name, attributes={"value": HclRaw(value)}) for name, value in outputs.items()]

@@ -37,18 +37,18 @@ def call_lines(opening: str, values: Mapping[str, Any], closing: str = ");", roo
     >>> call_lines("f(", {"name": "a", "size": 1}, room=20)
     ['f({', '  name: "a",', '  size: 1,', '});']
     """
-    parts = [_member(name, one, room - len(STEP)) for name, one in values.items()]
+    parts = [_member(name, value, room - len(STEP)) for name, value in values.items()]
     return laid_out(f"{opening}{{ ", parts, f" }}{closing}", room, STEP)
 
 
-def quoted(text: str) -> str:
+def string_literal(text: str) -> str:
     r"""A string literal. Invisible characters are escaped.
 
-    >>> print(quoted('say "hi"'), quoted("a\u202eb"))
+    >>> print(string_literal('say "hi"'), string_literal("a\u202eb"))
     "say \"hi\"" "a\u202eb"
     """
-    written = json.dumps(text, ensure_ascii=False)
-    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in written)
+    json_text = json.dumps(text, ensure_ascii=False)
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in json_text)
 
 
 def camel(name: str) -> str:
@@ -57,16 +57,16 @@ def camel(name: str) -> str:
     >>> camel("table_arn"), camel("gsi_1")
     ('tableArn', 'gsi1')
     """
-    return re.sub(r"(?<!_)_++([a-z0-9])", lambda found: found[1].upper(), name)
+    return re.sub(r"(?<!_)_++([a-z0-9])", lambda match: match[1].upper(), name)
 
 
 def _member(name: str, value: Any, room: int) -> Lines:
     # A variable of the same name says both.
     if isinstance(value, TypeScriptRaw) and value.text == name:
         return [name]
-    key = name if _IDENTIFIER.fullmatch(name) else quoted(name)
+    key = name if _IDENTIFIER.fullmatch(name) else string_literal(name)
     # `__proto__: …` would set the prototype of the object. In brackets it is a name like others.
-    return _value(value, room, f"[{quoted(name)}]: " if name == "__proto__" else f"{key}: ")
+    return _value(value, room, f"[{string_literal(name)}]: " if name == "__proto__" else f"{key}: ")
 
 
 def _value(value: Any, room: int, lead: str = "") -> Lines:
@@ -82,8 +82,8 @@ def _value(value: Any, room: int, lead: str = "") -> Lines:
         case int():
             return [f"{lead}{value}"]
         case str():
-            return [f"{lead}{quoted(value)}"]
+            return [f"{lead}{string_literal(value)}"]
         case Mapping():
             return call_lines(lead, value, "", space)
         case _:
-            return laid_out(f"{lead}[", [_value(one, inner) for one in value], "]", space, STEP)
+            return laid_out(f"{lead}[", [_value(element, inner) for element in value], "]", space, STEP)

@@ -11,7 +11,7 @@ from typing import assert_never
 
 from prejoin.design.model import TABLE, Design, KeyAttribute, Projection, ProjectionKind, Slot
 from prejoin.render.pictures.drawing import Box, Drawing, Line, Shape, Words, legend
-from prejoin.render.pictures.measure import Font, width, wrapped
+from prejoin.render.pictures.measure import Font, width, wrap_lines
 from prejoin.render.pictures.palette import Tint, hue_of
 from prejoin.render.pictures.rows import Partition, Row, partitions_of
 from prejoin.workload.model import Workload
@@ -62,26 +62,26 @@ def draw_slot(workload: Workload, design: Design, slot: Slot) -> Drawing:
     rows = [row for partition in partitions for row in partition.rows]
     cells = _cell_widths(rows)
     columns = _columns(slot, partitions, cells)
-    wide = columns.total + 2 * _MARGIN
+    drawing_width = columns.total + 2 * _MARGIN
     title = _title(design, slot)
     shapes: list[Shape] = [Words(_MARGIN, 38, title, _TITLE, columns.total)]
     y = 60.0
-    for line in wrapped(_subtitle(design, slot), _TEXT, columns.total, most=3):
+    for line in wrap_lines(_subtitle(design, slot), _TEXT, columns.total, most=3):
         shapes.append(Words(_MARGIN, y, line, _TEXT, columns.total, "muted"))
         y += _LINE
-    there = dict.fromkeys(row.entity for row in rows)
-    known = [(name, hues[name]) for name in hues if name in there]
-    drawn, y = legend(known, _MARGIN, y, columns.total)
-    shapes += drawn
+    shown_entities = dict.fromkeys(row.entity for row in rows)
+    legend_entries = [(name, hues[name]) for name in hues if name in shown_entities]
+    new_shapes, y = legend(legend_entries, _MARGIN, y, columns.total)
+    shapes += new_shapes
     shapes += _headers(slot, columns, y)
     y += 28
     for partition in partitions:
-        drawn, y = _partition(design, partition, columns, cells, hues, y)
-        shapes += drawn
+        new_shapes, y = _partition(design, partition, columns, cells, hues, y)
+        shapes += new_shapes
     if not rows:
         shapes.append(Words(_MARGIN, y + 24, "No item is here.", _TEXT, columns.total, "muted"))
         y += 40
-    return Drawing(title, _description(slot, partitions), wide, y + _MARGIN, tuple(shapes))
+    return Drawing(title, _description(slot, partitions), drawing_width, y + _MARGIN, tuple(shapes))
 
 
 def _title(design: Design, slot: Slot) -> str:
@@ -91,12 +91,16 @@ def _title(design: Design, slot: Slot) -> str:
 def _subtitle(design: Design, slot: Slot) -> str:
     if slot.name == TABLE:
         return "Sample items. What shares a partition is an item collection: one query reads it, in this order."
-    readers = [o.pattern for o in design.operations if any(r.slot == slot.name for r in o.requests)]
-    asked = f"Read by {', '.join(readers)}. " if readers else ""
-    return f"{asked}{_projected(slot.projection)} Sample items, in the order of the index."
+    readers = [
+        operation.pattern
+        for operation in design.operations
+        if any(request.slot == slot.name for request in operation.requests)
+    ]
+    readers_text = f"Read by {', '.join(readers)}. " if readers else ""
+    return f"{readers_text}{_projection_text(slot.projection)} Sample items, in the order of the index."
 
 
-def _projected(projection: Projection) -> str:
+def _projection_text(projection: Projection) -> str:
     match projection.kind:
         case ProjectionKind.ALL:
             return "Holds whole items."
@@ -110,17 +114,17 @@ def _projected(projection: Projection) -> str:
 
 def _description(slot: Slot, partitions: Sequence[Partition]) -> str:
     """The text alternative: the items under each key."""
-    found = dict.fromkeys(
-        f"{_called(row)} under {' and '.join(row.pk_templates)}"
+    items = dict.fromkeys(
+        f"{_row_label(row)} under {' and '.join(row.pk_templates)}"
         + (f", sorted as {' and '.join(row.sk_templates)}" if row.sk_templates else "")
         for partition in partitions
         for row in partition.rows
     )
-    where = "the table" if slot.name == TABLE else f"the index {slot.name}"
-    return f"Sample items of {where}: {'; '.join(found)}." if found else f"There is no item in {where}."
+    place_name = "the table" if slot.name == TABLE else f"the index {slot.name}"
+    return f"Sample items of {place_name}: {'; '.join(items)}." if items else f"There is no item in {place_name}."
 
 
-def _called(row: Row) -> str:
+def _row_label(row: Row) -> str:
     return f"{row.entity} ({row.note})" if row.note else row.entity
 
 
@@ -129,41 +133,47 @@ def _called(row: Row) -> str:
 
 def _cell_widths(rows: Sequence[Row]) -> Widths:
     """The width of each attribute, the same in all rows of an item, so that they are aligned."""
-    found: dict[tuple[str, str, str], float] = {}
+    widths: dict[tuple[str, str, str], float] = {}
     for row in rows:
         for name, value in row.attributes:
-            needed = max(width(name, _FIELD), width(value, _VALUE)) + 2 * _PAD
+            needed_width = max(width(name, _FIELD), width(value, _VALUE)) + 2 * _PAD
             key = (row.entity, row.note, name)
-            found[key] = min(max(found.get(key, 64), needed), _WIDEST_CELL)
-    return found
+            widths[key] = min(max(widths.get(key, 64), needed_width), _WIDEST_CELL)
+    return widths
 
 
 def _columns(slot: Slot, partitions: Sequence[Partition], cells: Widths) -> _Columns:
     rows = [row for partition in partitions for row in partition.rows]
-    pks = [*((t, _TEMPLATE) for row in rows for t in row.pk_templates), *((t, _KEY) for row in rows for t in row.pk)]
-    sks = [*((t, _TEMPLATE) for row in rows for t in row.sk_templates), *((t, _KEY) for row in rows for t in row.sk)]
+    pks = [
+        *((text, _TEMPLATE) for row in rows for text in row.pk_templates),
+        *((text, _KEY) for row in rows for text in row.pk),
+    ]
+    sks = [
+        *((text, _TEMPLATE) for row in rows for text in row.sk_templates),
+        *((text, _KEY) for row in rows for text in row.sk),
+    ]
     items = [*((row.entity, _NAME) for row in rows), *((row.note, _FIELD) for row in rows)]
-    used = [sum(lines) for row in rows for lines in _flow(row, cells, _ATTRIBUTES)]
+    line_widths = [sum(lines) for row in rows for lines in _flow(row, cells, _ATTRIBUTES)]
     return _Columns(
-        _fitting([(_head("Partition key", slot.pk), _HEAD), *pks], _PK),
-        _fitting([(_head("Sort key", slot.sk), _HEAD), *sks], _SK) if slot.sk else 0,
-        _fitting([("Item", _HEAD), *items], _ITEM) + 6,
-        max(width("Attributes", _HEAD) + 2 * _PAD, *used, 0),
+        _fitting_width([(_head("Partition key", slot.pk), _HEAD), *pks], _PK),
+        _fitting_width([(_head("Sort key", slot.sk), _HEAD), *sks], _SK) if slot.sk else 0,
+        _fitting_width([("Item", _HEAD), *items], _ITEM) + 6,
+        max(width("Attributes", _HEAD) + 2 * _PAD, *line_widths, 0),
     )
 
 
-def _fitting(texts: Sequence[tuple[str, Font]], most: float) -> float:
-    return min(max((width(text, font) for text, font in texts), default=0) + 2 * _PAD, most)
+def _fitting_width(texts: Sequence[tuple[str, Font]], widest: float) -> float:
+    return min(max((width(text, font) for text, font in texts), default=0) + 2 * _PAD, widest)
 
 
 def _flow(row: Row, cells: Widths, room: float) -> list[list[float]]:
     """The attributes of a row, as widths on the lines that they take."""
     lines: list[list[float]] = [[]]
     for name, _ in row.attributes:
-        wide = cells[row.entity, row.note, name]
-        if lines[-1] and sum(lines[-1]) + wide > room:
+        cell_width = cells[row.entity, row.note, name]
+        if lines[-1] and sum(lines[-1]) + cell_width > room:
             lines.append([])
-        lines[-1].append(wide)
+        lines[-1].append(cell_width)
     return lines
 
 
@@ -179,10 +189,10 @@ def _headers(slot: Slot, columns: _Columns, y: float) -> list[Shape]:
     shapes: list[Shape] = [Box(_MARGIN, y, columns.total, 28, "band")]
     x: float = _MARGIN
     heads = [(_head("Partition key", slot.pk), columns.pk), (_head("Sort key", slot.sk), columns.sk)]
-    for text, wide in (*heads, ("Item", columns.item), ("Attributes", columns.attributes)):
-        if wide:
-            shapes.append(Words(x + _PAD, y + 18, text, _HEAD, wide - 2 * _PAD))
-        x += wide
+    for text, column_width in (*heads, ("Item", columns.item), ("Attributes", columns.attributes)):
+        if column_width:
+            shapes.append(Words(x + _PAD, y + 18, text, _HEAD, column_width - 2 * _PAD))
+        x += column_width
     return shapes
 
 
@@ -197,7 +207,7 @@ def _partition(
     top = y
     shapes: list[Shape] = []
     templates = [" , ".join(texts) for texts in partition.templates]
-    pk = _keyed(templates, partition.pk, columns.pk, design.separator)
+    pk = _wrap_key(templates, partition.pk, columns.pk, design.separator)
     heights = [_row_height(design, row, columns, cells) for row in partition.rows]
     short = pk.height + 2 * _PAD - sum(heights)
     if short > 0:
@@ -205,38 +215,42 @@ def _partition(
     for row, height in zip(partition.rows, heights, strict=True):
         shapes += _row(design, row, columns, cells, hues.get(row.entity, 0), y, height)
         y += height
-    whole = " | ".join(partition.pk)
-    shapes += _key(pk, whole, " , ".join(dict.fromkeys(templates)), _MARGIN + _PAD, top + _PAD, columns.pk - 2 * _PAD)
+    full_key = " | ".join(partition.pk)
+    shapes += _key(
+        pk, full_key, " , ".join(dict.fromkeys(templates)), _MARGIN + _PAD, top + _PAD, columns.pk - 2 * _PAD
+    )
     right = _MARGIN + columns.total
     shapes.append(Line(f"M{_MARGIN:g} {y:g}H{right:g}", "line", 1.5))
     shapes.append(Line(f"M{_MARGIN:g} {top:g}V{y:g}M{right:g} {top:g}V{y:g}", "line"))
     return shapes, y
 
 
-def _keyed(templates: Sequence[str], values: Sequence[str], wide: float, separator: str) -> _Keyed:
-    room = wide - 2 * _PAD
-    made = [line for text in list(templates)[:3] for line in wrapped(text, _TEMPLATE, room, separator, most=3)]
-    lines = [line for value in values for line in wrapped(value, _KEY, room, separator)]
+def _wrap_key(templates: Sequence[str], values: Sequence[str], column_width: float, separator: str) -> _Keyed:
+    room = column_width - 2 * _PAD
+    template_lines = [
+        line for text in list(templates)[:3] for line in wrap_lines(text, _TEMPLATE, room, separator, most=3)
+    ]
+    lines = [line for value in values for line in wrap_lines(value, _KEY, room, separator)]
     # A key without attributes is its own template: it is not said twice.
-    return _Keyed(() if list(templates) == list(values) else tuple(made), tuple(lines))
+    return _Keyed(() if list(templates) == list(values) else tuple(template_lines), tuple(lines))
 
 
-def _key(keyed: _Keyed, whole: str, template: str, x: float, y: float, room: float) -> list[Shape]:
+def _key(key_text: _Keyed, full_key: str, template: str, x: float, y: float, room: float) -> list[Shape]:
     shapes: list[Shape] = []
-    for line in keyed.templates:
+    for line in key_text.templates:
         shapes.append(Words(x, y + 10, line, _TEMPLATE, room, "muted", full_text=template))
         y += _SMALL
-    for line in keyed.values:
-        shapes.append(Words(x, y + 12, line, _KEY, room, full_text=whole))
+    for line in key_text.values:
+        shapes.append(Words(x, y + 12, line, _KEY, room, full_text=full_key))
         y += _LINE
     return shapes
 
 
 def _row_height(design: Design, row: Row, columns: _Columns, cells: Widths) -> float:
-    sk = _keyed(row.sk_templates, row.sk, columns.sk, design.separator).height if columns.sk else 0
-    named = _LINE + (_SMALL if row.note else 0)
+    sk = _wrap_key(row.sk_templates, row.sk, columns.sk, design.separator).height if columns.sk else 0
+    label_height = _LINE + (_SMALL if row.note else 0)
     lines = len(_flow(row, cells, _ATTRIBUTES)) if row.attributes else 0
-    return max(sk + 2 * _PAD, named + 2 * _PAD, _CELL * lines + _PAD, 44)
+    return max(sk + 2 * _PAD, label_height + 2 * _PAD, _CELL * lines + _PAD, 44)
 
 
 def _row(
@@ -256,7 +270,7 @@ def _row(
         Line(f"M{left:g} {y:g}V{y + height:g}", "line"),
     ]
     if columns.sk:
-        sk = _keyed(row.sk_templates, row.sk, columns.sk, design.separator)
+        sk = _wrap_key(row.sk_templates, row.sk, columns.sk, design.separator)
         room = columns.sk - 2 * _PAD
         shapes += _key(sk, " | ".join(row.sk), " , ".join(row.sk_templates), left + _PAD, y + _PAD, room)
     x = left + columns.sk
@@ -268,10 +282,10 @@ def _row(
     x += columns.item
     at, line = x, y + 5
     for name, value in row.attributes:
-        wide = cells[row.entity, row.note, name]
-        if at > x and at + wide > x + _ATTRIBUTES:
+        cell_width = cells[row.entity, row.note, name]
+        if at > x and at + cell_width > x + _ATTRIBUTES:
             at, line = x, line + _CELL
-        shapes.append(Words(at + _PAD, line + 12, name, _FIELD, wide - 2 * _PAD, "muted"))
-        shapes.append(Words(at + _PAD, line + 26, value, _VALUE, wide - 2 * _PAD))
-        at += wide
+        shapes.append(Words(at + _PAD, line + 12, name, _FIELD, cell_width - 2 * _PAD, "muted"))
+        shapes.append(Words(at + _PAD, line + 26, value, _VALUE, cell_width - 2 * _PAD))
+        at += cell_width
     return shapes

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
-from prejoin.render.pictures.measure import Font, elided, width
+from prejoin.render.pictures.measure import Font, elide, width
 from prejoin.render.pictures.palette import Tint, stylesheet
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -63,7 +64,7 @@ class Words:
 
     @property
     def shortened(self) -> str:
-        return elided(self.text, self.font, self.room)
+        return elide(self.text, self.font, self.room)
 
 
 Shape = Box | Line | Dot | Words
@@ -127,15 +128,18 @@ def _shape(shape: Shape) -> str:
             return f'<circle class="{shape.css}" {place} r="{_number(shape.radius)}"/>'
         case Words():
             return _words(shape)
+        case _:
+            assert_never(shape)
 
 
 def _words(words: Words) -> str:
-    shown = words.shortened.replace(" ", "\N{NO-BREAK SPACE}") if words.text.startswith(" ") else words.shortened
-    whole = words.full_text or words.text
-    told = f"<title>{escape(whole)}</title>" if words.shortened != whole else ""
+    visible_text = words.shortened.replace(" ", "\N{NO-BREAK SPACE}") if words.text.startswith(" ") else words.shortened
+    full_text = words.full_text or words.text
+    tooltip = f"<title>{escape(full_text)}</title>" if words.shortened != full_text else ""
     anchor = f' text-anchor="{words.anchor}"' if words.anchor != "start" else ""
     css = f"{words.font.css} {words.css}"
-    return f'<text class="{css}" x="{_number(words.x)}" y="{_number(words.y)}"{anchor}>{told}{escape(shown)}</text>'
+    place = f'x="{_number(words.x)}" y="{_number(words.y)}"{anchor}'
+    return f'<text class="{css}" {place}>{tooltip}{escape(visible_text)}</text>'
 
 
 def _number(value: float) -> str:
@@ -152,11 +156,11 @@ def legend(names: Sequence[tuple[str, int]], x: float, y: float, room: float) ->
     shapes: list[Shape] = []
     at = x
     for name, hue in names:
-        text = elided(name, font, 220)
-        taken = 18 + width(text, font) + 18
-        if at + taken > x + room and at > x:
+        text = elide(name, font, 220)
+        entry_width = 18 + width(text, font) + 18
+        if at + entry_width > x + room and at > x:
             at, y = x, y + 20
         shapes.append(Box(at, y, 12, 12, Tint("tone", hue), 3))
         shapes.append(Words(at + 18, y + 10.5, name, font, min(220, width(name, font))))
-        at += taken
+        at += entry_width
     return shapes, y + 20

@@ -32,63 +32,70 @@ def links_of(workload: Workload) -> tuple[RelationLink, ...]:
     >>> links_of(Workload(entities=(Entity("User"), order)))
     (RelationLink(parent='User', child='Order', via=('userId',), many=True, mutual=False, optional=False),)
     """
-    found: dict[tuple[str, str, tuple[str, ...]], RelationLink] = {}
-    said = [link for entity in workload.entities for one in entity.relationships for link in _said(workload, one)]
-    for link in (*said, *_referring(workload)):
+    links: dict[tuple[str, str, tuple[str, ...]], RelationLink] = {}
+    stated_links = [
+        link
+        for entity in workload.entities
+        for relationship in entity.relationships
+        for link in _stated_links(workload, relationship)
+    ]
+    for link in (*stated_links, *_reference_links(workload)):
         key = (link.parent, link.child, link.via)
         backwards = (link.child, link.parent, link.via)
-        if not (key in found or (link.mutual and backwards in found)):
-            found[key] = link
-    return tuple(link for link in found.values() if not _told_better(link, found))
+        if not (key in links or (link.mutual and backwards in links)):
+            links[key] = link
+    return tuple(link for link in links.values() if not _has_better_link(link, links))
 
 
-def _told_better(link: RelationLink, found: dict[tuple[str, str, tuple[str, ...]], RelationLink]) -> bool:
+def _has_better_link(link: RelationLink, links: dict[tuple[str, str, tuple[str, ...]], RelationLink]) -> bool:
     """Whether a link has no attribute, and another between the same entities has."""
     return not link.via and any(
         other != link and other.via and {other.parent, other.child} == {link.parent, link.child}
-        for other in found.values()
+        for other in links.values()
     )
 
 
-def _said(workload: Workload, one: Relationship) -> Iterator[RelationLink]:
-    left, right = workload.entity(one.left), workload.entity(one.right)
+def _stated_links(workload: Workload, relationship: Relationship) -> Iterator[RelationLink]:
+    left, right = workload.entity(relationship.left), workload.entity(relationship.right)
     if left is None or right is None:
         return
-    match one.kind:
+    match relationship.kind:
         case RelationshipKind.MANY_TO_MANY:
-            yield from _links_between(workload, one)
+            yield from _links_between(workload, relationship)
         case RelationshipKind.HIERARCHY:
-            yield RelationLink(one.left, one.right, one.via, optional=True)
+            yield RelationLink(relationship.left, relationship.right, relationship.via, optional=True)
         case RelationshipKind.ONE_TO_ONE:
-            yield _link_to_child(one, right, many=False)
+            yield _link_to_child(relationship, right, many=False)
         case RelationshipKind.ONE_TO_MANY:
-            yield _link_to_child(one, right, many=True)
+            yield _link_to_child(relationship, right, many=True)
         case _:
-            assert_never(one.kind)
+            assert_never(relationship.kind)
 
 
-def _links_between(workload: Workload, one: Relationship) -> Iterator[RelationLink]:
+def _links_between(workload: Workload, relationship: Relationship) -> Iterator[RelationLink]:
     """The links of an N:N relationship: to the entity between the two sides, or one for both directions."""
-    between = next((entity for name in one.via if (entity := workload.entity(name))), None)
+    between = next((entity for name in relationship.via if (entity := workload.entity(name))), None)
     if between is None:
-        yield RelationLink(one.left, one.right, one.via, mutual=True)
+        yield RelationLink(relationship.left, relationship.right, relationship.via, mutual=True)
         return
-    for side in dict.fromkeys((one.left, one.right)):
+    for side in dict.fromkeys((relationship.left, relationship.right)):
         names = [a.name for a in between.attributes if a.referenced_entity == side]
         links = [RelationLink(side, between.name, (name,)) for name in names]
         yield from links or [RelationLink(side, between.name)]
 
 
-def _link_to_child(one: Relationship, right: Entity, many: bool) -> RelationLink:
-    vias = [via for via in one.via if right.attribute(via)]
-    if not vias and not one.via:
-        vias = [a.name for a in right.attributes if a.referenced_entity == one.left][:1]
-    via = tuple(vias) or one.via
+def _link_to_child(relationship: Relationship, right: Entity, many: bool) -> RelationLink:
+    via_names = [via for via in relationship.via if right.attribute(via)]
+    if not via_names and not relationship.via:
+        via_names = [a.name for a in right.attributes if a.referenced_entity == relationship.left][:1]
+    via = tuple(via_names) or relationship.via
     attribute = right.attribute(via[0]) if len(via) == 1 else None
-    return RelationLink(one.left, one.right, via, many, optional=bool(attribute and attribute.optional))
+    return RelationLink(
+        relationship.left, relationship.right, via, many, optional=bool(attribute and attribute.optional)
+    )
 
 
-def _referring(workload: Workload) -> Iterator[RelationLink]:
+def _reference_links(workload: Workload) -> Iterator[RelationLink]:
     """The links of references; several attributes that hold one id are one link."""
     for entity in workload.entities:
         order = [a.name for a in entity.attributes]
@@ -96,20 +103,23 @@ def _referring(workload: Workload) -> Iterator[RelationLink]:
             owner = workload.entity(attribute.referenced_entity)
             if owner is None or not attribute.references:
                 continue
-            held = _held(workload, entity, attribute, owner)
+            id_parts = _id_parts(workload, entity, attribute, owner)
             names = {a.name for a in entity.id}
-            alone = (attribute.unique and len(held) == 1) or held == names
-            optional = any(a.optional for a in entity.attributes if a.name in held)
-            via = tuple(sorted(held, key=order.index))
-            yield RelationLink(owner.name, entity.name, via, many=not alone, optional=optional)
+            is_single = (attribute.unique and len(id_parts) == 1) or id_parts == names
+            optional = any(a.optional for a in entity.attributes if a.name in id_parts)
+            via = tuple(sorted(id_parts, key=order.index))
+            yield RelationLink(owner.name, entity.name, via, many=not is_single, optional=optional)
 
 
-def _held(workload: Workload, entity: Entity, attribute: Attribute, owner: Entity) -> frozenset[str]:
+def _id_parts(workload: Workload, entity: Entity, attribute: Attribute, owner: Entity) -> frozenset[str]:
     """The attributes that hold the id of an entity together with one that refers to a part of it."""
     if len(owner.id) < 2:
         return frozenset({attribute.name})
-    parts = {one.name: own.name for one, own in foreign_parts(workload, entity, owner, attribute)}
-    held = target(workload, attribute)
-    if held is None or not held[1].id or len(parts) < len(owner.id) - 1:
+    parts = {
+        part.name: attribute_of_part.name
+        for part, attribute_of_part in foreign_parts(workload, entity, owner, attribute)
+    }
+    target_of_attribute = target(workload, attribute)
+    if target_of_attribute is None or not target_of_attribute[1].id or len(parts) < len(owner.id) - 1:
         return frozenset({attribute.name})
     return frozenset({attribute.name, *parts.values()})

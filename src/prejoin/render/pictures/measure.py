@@ -26,7 +26,7 @@ _BOLD = (
 )  # fmt: skip
 _MONO = 61
 _OTHER = {"Ll": 72, "Lu": 92, "Lo": 80, "Nd": 72, "Zs": 40, "Mn": 0, "Me": 0, "Cf": 0}
-_REST = 105
+_OTHER_WIDTH = 105
 _WIDE, _EMOJI = 104, 140
 """East Asian characters are square; the emoji among them are set wider by some."""
 _SLACK = 0.01
@@ -66,30 +66,30 @@ def _hundredths(char: str, font: Font) -> int:
         return 100
     if unicodedata.east_asian_width(char) in "WF":
         return _EMOJI if unicodedata.category(char) == "So" else _WIDE
-    return _OTHER.get(unicodedata.category(char), _REST) + 8 * font.bold
+    return _OTHER.get(unicodedata.category(char), _OTHER_WIDTH) + 8 * font.bold
 
 
-def elided(text: str, font: Font, room: float) -> str:
+def elide(text: str, font: Font, room: float) -> str:
     """The text, cut to a width.
 
-    >>> elided("userId", Font(10), 100), elided("organisationId", Font(10), 60)
+    >>> elide("userId", Font(10), 100), elide("organisationId", Font(10), 60)
     ('userId', 'organisat…')
     """
     if width(text, font) <= room + _SLACK:
         return text
-    left = room - width(ELLIPSIS, font)
+    room_left = room - width(ELLIPSIS, font)
     end = 0
-    while end < len(text) and (left := left - width(text[end], font)) >= -_SLACK:
+    while end < len(text) and (room_left := room_left - width(text[end], font)) >= -_SLACK:
         end += 1
     return text[:end].rstrip() + ELLIPSIS if end else ELLIPSIS if room >= width(ELLIPSIS, font) else ""
 
 
-def wrapped(text: str, font: Font, room: float, after: str = "", most: int = 4) -> tuple[str, ...]:
+def wrap_lines(text: str, font: Font, room: float, after: str = "", most: int = 4) -> tuple[str, ...]:
     """The text in lines of a width, broken after separators of keys and spaces.
 
-    >>> wrapped("ORDER#2026-01-15#7", Font(10, mono=True), 75, "#")
+    >>> wrap_lines("ORDER#2026-01-15#7", Font(10, mono=True), 75, "#")
     ('ORDER#', '2026-01-15#7')
-    >>> wrapped("ABCDEFGHIJ", Font(10, mono=True), 25, "#", most=2)
+    >>> wrap_lines("ABCDEFGHIJ", Font(10, mono=True), 25, "#", most=2)
     ('ABCD', 'EF…')
     """
     lines: list[str] = []
@@ -97,7 +97,7 @@ def wrapped(text: str, font: Font, room: float, after: str = "", most: int = 4) 
         if width(text, font) <= room + _SLACK:
             return (*lines, text)
         if len(lines) == most - 1:
-            return (*lines, elided(text, font, room))
+            return (*lines, elide(text, font, room))
         end = 1
         while end < len(text) and width(text[: end + 1], font) <= room:
             end += 1

@@ -28,27 +28,29 @@ def mermaid_relations(workload: Workload) -> str:
     names = {entity.name: f"e{at}" for at, entity in enumerate(workload.entities, 1)}
     lines = ["erDiagram"]
     for entity in workload.entities:
-        lines.append(f"    {names[entity.name]}[{_quoted(entity.name)}] {{")
+        lines.append(f"    {names[entity.name]}[{_quote_label(entity.name)}] {{")
         lines += [f"        {_attribute(attribute)}" for attribute in entity.attributes]
         lines.append("    }")
     for link in links_of(workload):
-        label = _quoted(", ".join(link.via) or "has")
+        label = _quote_label(", ".join(link.via) or "has")
         lines.append(f"    {names[link.parent]} {_joint(link)} {names[link.child]} : {label}")
     return "\n".join(lines)
 
 
 def _attribute(attribute: Attribute) -> str:
     marks = [
-        mark for mark, there in (("PK", attribute.id), ("FK", attribute.references), ("UK", attribute.unique)) if there
+        mark
+        for mark, is_set in (("PK", attribute.id), ("FK", attribute.references), ("UK", attribute.unique))
+        if is_set
     ]
     kind = "enum" if attribute.type.values else str(attribute.type)
-    note = f" {_quoted(attribute.name)}" if _word(attribute.name) != attribute.name else ""
+    note = f" {_quote_label(attribute.name)}" if _word(attribute.name) != attribute.name else ""
     return f"{_word(kind)} {_word(attribute.name)}{' ' + ', '.join(marks) if marks else ''}{note}"
 
 
 def _joint(link: RelationLink) -> str:
-    left = "}o" if link.mutual else "|o" if link.optional else "||"
-    return f"{left}--{'o{' if link.many else 'o|'}"
+    left_joint = "}o" if link.mutual else "|o" if link.optional else "||"
+    return f"{left_joint}--{'o{' if link.many else 'o|'}"
 
 
 def _word(text: str) -> str:
@@ -74,10 +76,10 @@ def mermaid_slot(workload: Workload, design: Design, slot: Slot) -> str:
     for row in pattern_rows(workload, design, slot):
         partitions.setdefault(row.pk_templates, []).append((row.sk_templates, f"{row.entity}, {row.note}", True))
     for at, (pk, items) in enumerate(sorted(partitions.items()), 1):
-        lines.append(f"    p{at}[({_quoted(' , '.join(pk))})]")
-        for number, (sk, title, kept) in enumerate(sorted(items), 1):
-            text = _quoted(f"{title}: {' , '.join(sk)}" if sk else title)
-            lines.append(f"    p{at} --> p{at}i{number}{f'({text})' if kept else f'[{text}]'}")
+        lines.append(f"    p{at}[({_quote_label(' , '.join(pk))})]")
+        for number, (sk, title, is_rounded) in enumerate(sorted(items), 1):
+            text = _quote_label(f"{title}: {' , '.join(sk)}" if sk else title)
+            lines.append(f"    p{at} --> p{at}i{number}{f'({text})' if is_rounded else f'[{text}]'}")
     return "\n".join(lines)
 
 
@@ -87,14 +89,14 @@ def mermaid_routes(workload: Workload, design: Design) -> str:
     lines = ["flowchart LR"]
     for at, pattern in enumerate(workload.patterns, 1):
         text = f"{pattern.id}: {pattern.description or pattern.name}"
-        lines.append(f"    a{at}[{_quoted(text)}]")
+        lines.append(f"    a{at}[{_quote_label(text)}]")
         lines += [f"    a{at} {arrow} {slots[slot]}" for slot, arrow in _ways(design, pattern.id) if slot in slots]
         operation = design.operation(pattern.id)
         if operation is not None and not operation.served:
-            lines.append(f"    a{at} -. not served .-> x{at}[{_quoted(operation.problem)}]")
+            lines.append(f"    a{at} -. not served .-> x{at}[{_quote_label(operation.problem)}]")
     for slot in design.slots:
         name = design.table if slot.name == TABLE else slot.name
-        lines.append(f"    {slots[slot.name]}[({_quoted(name)})]")
+        lines.append(f"    {slots[slot.name]}[({_quote_label(name)})]")
     reads = [f"a{at}" for at, pattern in enumerate(workload.patterns, 1) if isinstance(pattern, Read)]
     if reads:
         lines += ["    classDef read stroke-width:2px", f"    class {','.join(reads)} read"]
@@ -104,18 +106,18 @@ def mermaid_routes(workload: Workload, design: Design) -> str:
 def _ways(design: Design, pattern: str) -> Iterator[tuple[str, str]]:
     operation = design.operation(pattern)
     requests = operation.requests if operation else ()
-    found = dict.fromkeys((request.slot, f"-- {request.call.value} -->") for request in requests)
-    yield from found
+    arrows = dict.fromkeys((request.slot, f"-- {request.call.value} -->") for request in requests)
+    yield from arrows
 
 
-def _quoted(text: str) -> str:
+def _quote_label(text: str) -> str:
     """A quoted text.
 
-    >>> print(_quoted('USER#{userId} "x" <b>'))
+    >>> print(_quote_label('USER#{userId} "x" <b>'))
     "USER#35;{userId} #quot;x#quot; #lt;b#gt;"
     """
     text = " ".join(text.split())
     text = text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 1] + "…"
     codes = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;", "\\": "#92;", "%": "#37;"}
-    odd = "".join(codes.get(char, char) for char in text if char.isprintable())
-    return f'"{odd.strip() or "-"}"'
+    escaped_text = "".join(codes.get(char, char) for char in text if char.isprintable())
+    return f'"{escaped_text.strip() or "-"}"'

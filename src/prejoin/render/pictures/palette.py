@@ -69,10 +69,12 @@ def hue_of(number: int) -> int:
 
 def stylesheet(fonts: Iterable[Font], hues: Iterable[int]) -> str:
     """The classes for the fonts and hues of a picture, in plain CSS that every viewer knows."""
-    used = sorted(set(hues))
-    faces = sorted({(font.css, font) for font in fonts}, key=lambda one: one[0])
+    sorted_hues = sorted(set(hues))
+    faces = sorted({(font.css, font) for font in fonts}, key=lambda face: face[0])
     sets = [f".{css}{{font:{_face(font)}}}" for css, font in faces]
-    return "\n".join([*sets, *_tones(used, False), "@media (prefers-color-scheme:dark){", *_tones(used, True), "}"])
+    return "\n".join(
+        [*sets, *_tones(sorted_hues, False), "@media (prefers-color-scheme:dark){", *_tones(sorted_hues, True), "}"]
+    )
 
 
 def _face(font: Font) -> str:
@@ -83,15 +85,15 @@ def _tones(hues: list[int], dark: bool) -> list[str]:
     def choose(light: str, other: str) -> str:
         return other if dark else light
 
-    page, ink, muted = choose(PAGE, DARK_PAGE), choose(INK, DARK_INK), choose(MUTED, DARK_MUTED)
+    page, ink, muted_ink = choose(PAGE, DARK_PAGE), choose(INK, DARK_INK), choose(MUTED, DARK_MUTED)
     line, band, bad = choose(LINE, DARK_LINE), choose(BAND, DARK_BAND), choose(BAD, DARK_BAD)
-    found = [
-        f".page{{fill:{page}}}.ink{{fill:{ink}}}.muted{{fill:{muted}}}.bad{{fill:{bad}}}.band{{fill:{band}}}",
-        f".line{{stroke:{line};fill:none}}.box{{stroke:{line};fill:{page}}}.edge{{stroke:{muted};fill:none}}",
+    rules = [
+        f".page{{fill:{page}}}.ink{{fill:{ink}}}.muted{{fill:{muted_ink}}}.bad{{fill:{bad}}}.band{{fill:{band}}}",
+        f".line{{stroke:{line};fill:none}}.box{{stroke:{line};fill:{page}}}.edge{{stroke:{muted_ink};fill:none}}",
         ".ring{stroke-width:1.5}",
     ]
     for at in hues:
         hue = HUES[at]
         ground, tone = choose(hue.ground, hue.dark_ground), choose(hue.tone, hue.dark_tone)
-        found.append(f".g{at}{{fill:{ground}}}.t{at}{{fill:{tone}}}.r{at}{{stroke:{tone};fill:none}}")
-    return found
+        rules.append(f".g{at}{{fill:{ground}}}.t{at}{{fill:{tone}}}.r{at}{{stroke:{tone};fill:none}}")
+    return rules

@@ -24,7 +24,7 @@ _HEAD, _ROW = 34, 20
 _MOST_WIDE, _LEAST_WIDE = 320, 150
 
 
-_TOLD = (
+_LEGEND = (
     "What identifies an item is bold. A line goes from one (a bar) to many (a crow's foot), and ends at the",
     "attribute that says whose it is; it is dashed where that may be missing.",
 )
@@ -49,34 +49,34 @@ class _Frame:
 def draw_relations(workload: Workload, design: Design) -> Drawing:
     """The picture of a workload's entities; those that the design has, with its colours."""
     links = links_of(workload)
-    placed = _placed(workload, links)
-    frames, height = _frames(workload, placed)
+    placement = _place_entities(workload, links)
+    frames, height = _frames(workload, placement)
     right = max((frame.x + frame.width for frame in frames.values()), default=0)
     loops = any(link.parent == link.child for link in links)
-    wide = max(right + _MARGIN + (40 if loops else 0), _NARROWEST)
+    drawing_width = max(right + _MARGIN + (40 if loops else 0), _NARROWEST)
     title = f"{workload.title or design.table}: entities"
-    shapes: list[Shape] = [Words(_MARGIN, 38, title, _TITLE, wide - 2 * _MARGIN)]
-    for at, line in enumerate(_TOLD):
-        shapes.append(Words(_MARGIN, 60 + 16 * at, line, _TEXT, wide - 2 * _MARGIN, "muted"))
-    ends = _ports(workload, links, frames, placed)
+    shapes: list[Shape] = [Words(_MARGIN, 38, title, _TITLE, drawing_width - 2 * _MARGIN)]
+    for at, line in enumerate(_LEGEND):
+        shapes.append(Words(_MARGIN, 60 + 16 * at, line, _TEXT, drawing_width - 2 * _MARGIN, "muted"))
+    ends = _ports(workload, links, frames, placement)
     for link in links:
-        shapes += _edge(link, frames, placed, ends[link], workload)
+        shapes += _edge(link, frames, placement, ends[link], workload)
     for frame in frames.values():
         shapes += _entity(frame)
-    return Drawing(title, _description(workload, links), wide, height, tuple(shapes))
+    return Drawing(title, _description(workload, links), drawing_width, height, tuple(shapes))
 
 
 def _description(workload: Workload, links: Sequence[RelationLink]) -> str:
     names = ", ".join(entity.name for entity in workload.entities)
-    joined = "; ".join(
+    link_texts = "; ".join(
         f"{'many' if link.mutual else 'one'} {link.parent} to {'many' if link.many else 'one'} {link.child}"
         + (f" by {', '.join(link.via)}" if link.via else "")
         for link in links
     )
-    return f"Entities: {names}." + (f" {joined[0].upper()}{joined[1:]}." if joined else "")
+    return f"Entities: {names}." + (f" {link_texts[0].upper()}{link_texts[1:]}." if link_texts else "")
 
 
-def _placed(workload: Workload, links: Sequence[RelationLink]) -> Placed:
+def _place_entities(workload: Workload, links: Sequence[RelationLink]) -> Placed:
     heights = [_height(entity) for entity in workload.entities]
     return place(heights, [_arrow(workload, link) for link in links], _GAP)
 
@@ -86,25 +86,35 @@ def _height(entity: Entity) -> float:
 
 
 def _wide(entity: Entity) -> float:
-    rows = [width(a.name, _ID if a.id else _FIELD) + 24 + width(_typed(a), _TYPE) for a in entity.attributes]
+    rows = [
+        width(attribute.name, _ID if attribute.id else _FIELD) + 24 + width(_type_text(attribute), _TYPE)
+        for attribute in entity.attributes
+    ]
     head = width(entity.name, _NAME) + 16 + width(_many(entity), _TYPE)
     return min(max(_LEAST_WIDE, head + 2 * _PAD, *(row + 2 * _PAD for row in rows), 0), _MOST_WIDE)
 
 
-def _frames(workload: Workload, placed: Placed) -> tuple[dict[str, _Frame], float]:
+def _frames(workload: Workload, placement: Placed) -> tuple[dict[str, _Frame], float]:
     widths = [_wide(entity) for entity in workload.entities]
-    columns = max(placed.columns, default=0) + 1
+    columns = max(placement.columns, default=0) + 1
     lefts = [float(_MARGIN)]
     for column in range(columns):
-        widest = max((w for w, c in zip(widths, placed.columns, strict=True) if c == column), default=0)
+        widest = max(
+            (
+                entity_width
+                for entity_width, entity_column in zip(widths, placement.columns, strict=True)
+                if entity_column == column
+            ),
+            default=0,
+        )
         lefts.append(lefts[-1] + widest + _BETWEEN)
     frames = {
         entity.name: _Frame(
-            entity, lefts[placed.columns[at]], _TOP + placed.tops[at], widths[at], _height(entity), hue_of(at)
+            entity, lefts[placement.columns[at]], _TOP + placement.tops[at], widths[at], _height(entity), hue_of(at)
         )
         for at, entity in enumerate(workload.entities)
     }
-    return frames, _TOP + placed.height + _MARGIN
+    return frames, _TOP + placement.height + _MARGIN
 
 
 def _many(entity: Entity) -> str:
@@ -116,9 +126,11 @@ def _many(entity: Entity) -> str:
     """
     if entity.singleton:
         return "one"
-    total = next((c.count for c in entity.cardinality if not c.per and c.count), None)
+    total = next(
+        (cardinality.count for cardinality in entity.cardinality if not cardinality.per and cardinality.count), None
+    )
     if total is None:
-        per = next((c for c in entity.cardinality if c.per and c.count), None)
+        per = next((cardinality for cardinality in entity.cardinality if cardinality.per and cardinality.count), None)
         return f"{_short(per.count)} per {per.per}" if per and per.count else ""
     return _short(total)
 
@@ -134,7 +146,7 @@ def _short(count: float) -> str:
     return str(count)
 
 
-def _typed(attribute: Attribute) -> str:
+def _type_text(attribute: Attribute) -> str:
     flags = [
         "enum" if attribute.type.values else str(attribute.type),
         *(["unique"] if attribute.unique else []),
@@ -146,27 +158,27 @@ def _typed(attribute: Attribute) -> str:
 
 
 def _entity(frame: _Frame) -> list[Shape]:
-    x, y, wide = frame.x, frame.y, frame.width
-    many = _many(frame.entity)
-    inner = wide - 2 * _PAD
+    x, y, frame_width = frame.x, frame.y, frame.width
+    count_text = _many(frame.entity)
+    inner = frame_width - 2 * _PAD
     # The name comes first; how many there are has what is left, and a quarter at least.
-    taken = min(width(many, _TYPE), max(inner - 16 - width(frame.entity.name, _NAME), inner / 4))
-    room = inner - (taken + 16 if many else 0)
+    count_width = min(width(count_text, _TYPE), max(inner - 16 - width(frame.entity.name, _NAME), inner / 4))
+    room = inner - (count_width + 16 if count_text else 0)
     shapes: list[Shape] = [
-        Box(x, y, wide, frame.height, "box", 6),
-        Box(x, y, wide, _HEAD, Tint("ground", frame.hue), 6),
-        Box(x, y + _HEAD - 3, wide, 3, Tint("tone", frame.hue)),
+        Box(x, y, frame_width, frame.height, "box", 6),
+        Box(x, y, frame_width, _HEAD, Tint("ground", frame.hue), 6),
+        Box(x, y + _HEAD - 3, frame_width, 3, Tint("tone", frame.hue)),
         Words(x + _PAD, y + 21, frame.entity.name, _NAME, room),
     ]
-    if many:
-        shapes.append(Words(x + wide - _PAD, y + 21, many, _TYPE, taken, "muted", "end"))
+    if count_text:
+        shapes.append(Words(x + frame_width - _PAD, y + 21, count_text, _TYPE, count_width, "muted", "end"))
     row = y + _HEAD + 3
     for attribute in frame.entity.attributes:
         font = _ID if attribute.id else _FIELD
-        typed = _typed(attribute)
-        named = min(width(attribute.name, font), inner - min(width(typed, _TYPE) + 12, inner / 2))
-        shapes.append(Words(x + _PAD, row + 14, attribute.name, font, named))
-        shapes.append(Words(x + wide - _PAD, row + 14, typed, _TYPE, inner - named - 8, "muted", "end"))
+        type_text = _type_text(attribute)
+        name_width = min(width(attribute.name, font), inner - min(width(type_text, _TYPE) + 12, inner / 2))
+        shapes.append(Words(x + _PAD, row + 14, attribute.name, font, name_width))
+        shapes.append(Words(x + frame_width - _PAD, row + 14, type_text, _TYPE, inner - name_width - 8, "muted", "end"))
         row += _ROW
     return shapes
 
@@ -175,15 +187,15 @@ def _entity(frame: _Frame) -> list[Shape]:
 
 
 def _ports(
-    workload: Workload, links: Sequence[RelationLink], frames: dict[str, _Frame], placed: Placed
+    workload: Workload, links: Sequence[RelationLink], frames: dict[str, _Frame], placement: Placed
 ) -> dict[RelationLink, float]:
     """The height at which each link leaves its parent, in the order of its destinations."""
 
     def towards(link: RelationLink) -> float:
-        between = placed.passes.get(_arrow(workload, link), ())
+        between = placement.passes.get(_arrow(workload, link), ())
         return _TOP + between[0][1] if between else frames[link.child].row(link.via)
 
-    found: dict[RelationLink, float] = {}
+    ports: dict[RelationLink, float] = {}
     for name, frame in frames.items():
         leaving = [link for link in links if link.parent == name and link.child != name]
         leaving.sort(key=lambda link: (towards(link), frames[link.child].row(link.via)))
@@ -191,9 +203,9 @@ def _ports(
         top = min(max([frame.y + _HEAD, *(row + 6 for row in loops)]), frame.y + frame.height - 12)
         room = frame.y + frame.height - top
         for at, link in enumerate(leaving):
-            found[link] = top + room * (at + 1) / (len(leaving) + 1)
-    found |= {link: frames[link.parent].y + _HEAD / 2 for link in links if link.parent == link.child}
-    return found
+            ports[link] = top + room * (at + 1) / (len(leaving) + 1)
+    ports |= {link: frames[link.parent].y + _HEAD / 2 for link in links if link.parent == link.child}
+    return ports
 
 
 def _arrow(workload: Workload, link: RelationLink) -> Arrow:
@@ -202,7 +214,7 @@ def _arrow(workload: Workload, link: RelationLink) -> Arrow:
 
 
 def _edge(
-    link: RelationLink, frames: dict[str, _Frame], placed: Placed, leaves: float, workload: Workload
+    link: RelationLink, frames: dict[str, _Frame], placement: Placed, leaves: float, workload: Workload
 ) -> list[Shape]:
     parent, child = frames[link.parent], frames[link.child]
     arrives = child.row(link.via)
@@ -220,11 +232,11 @@ def _edge(
     if parent.x == child.x:
         start, end, out, back = parent.x + parent.width, child.x + child.width, 1, 1
     numbers = {entity.name: at for at, entity in enumerate(workload.entities)}
-    between = placed.passes.get(_arrow(workload, link), ())
+    between = placement.passes.get(_arrow(workload, link), ())
     points: list[tuple[float, float]] = [(start, leaves)]
     for column, height in between:
-        inside = [f for f in frames.values() if placed.columns[numbers[f.entity.name]] == column]
-        left, right = min(f.x for f in inside), max(f.x + f.width for f in inside)
+        inside = [frame for frame in frames.values() if placement.columns[numbers[frame.entity.name]] == column]
+        left, right = min(frame.x for frame in inside), max(frame.x + frame.width for frame in inside)
         at = _TOP + height
         points += [(left, at), (right, at)] if forward else [(right, at), (left, at)]
     points.append((end, arrives))
@@ -241,9 +253,9 @@ def _edge(
 def _ends(link: RelationLink, x: float, y: float, out: int, end: float, at: float, back: int) -> list[Shape]:
     """A bar at the one, a crow's foot at the many."""
     shapes: list[Shape] = []
-    for place_, height, side, many in ((x, y, out, link.mutual), (end, at, back, link.many)):
+    for place_, height, side, is_many in ((x, y, out, link.mutual), (end, at, back, link.many)):
         tip = place_ + 11 * side
         foot = f"M{tip:g} {height:g}L{place_:g} {height - 5:g}M{tip:g} {height:g}L{place_:g} {height + 5:g}"
         bar = f"M{place_ + 7 * side:g} {height - 5:g}V{height + 5:g}"
-        shapes.append(Line(foot if many else bar, "edge", 1.5))
+        shapes.append(Line(foot if is_many else bar, "edge", 1.5))
     return shapes

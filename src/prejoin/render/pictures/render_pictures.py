@@ -32,9 +32,9 @@ def render_pictures(
     options = options or PictureOptions()
     folder = PurePosixPath(options.folder)
     drawings = draw_all(workload, design)
-    found = {folder / f"{name}.svg": write_svg(drawing) for name, drawing in drawings.items()} if options.svg else {}
-    found[folder / "README.md"] = _page(workload, design, drawings, options)
-    return found
+    files = {folder / f"{name}.svg": write_svg(drawing) for name, drawing in drawings.items()} if options.svg else {}
+    files[folder / "README.md"] = _page(workload, design, drawings, options)
+    return files
 
 
 def draw_all(workload: Workload, design: Design) -> dict[str, Drawing]:
@@ -49,16 +49,16 @@ def draw_all(workload: Workload, design: Design) -> dict[str, Drawing]:
 
 def _file_names(design: Design) -> dict[str, str]:
     """A file name for each slot, of plain letters; all are different, whatever their case."""
-    used = {"entities", "access-patterns", "readme"}
-    found = {}
+    used_names = {"entities", "access-patterns", "readme"}
+    file_names = {}
     for slot in design.slots:
         plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", slot.name).strip("-.") or "index"
         name, number = plain, 2
-        while name.lower() in used:
+        while name.lower() in used_names:
             name, number = f"{plain}-{number}", number + 1
-        used.add(name.lower())
-        found[slot.name] = name
-    return found
+        used_names.add(name.lower())
+        file_names[slot.name] = name
+    return file_names
 
 
 def _page(workload: Workload, design: Design, drawings: Mapping[str, Drawing], options: PictureOptions) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from prejoin.design.model import TABLE, Call, Design, Did, Operation, Request
 from prejoin.render.pattern_outcome import OUT_OF_SCOPE, operation_of
 from prejoin.render.pictures.drawing import Box, Dot, Drawing, Line, Shape, Words, legend
-from prejoin.render.pictures.measure import Font, width, wrapped
+from prejoin.render.pictures.measure import Font, width, wrap_lines
 from prejoin.render.pictures.palette import Tint, hue_of
 from prejoin.workload.model import Pattern, Workload
 
@@ -20,8 +20,10 @@ _SMALL, _CODE = Font(11), Font(11, mono=True)
 _MARGIN, _PAD, _LINE = 24, 10, 16
 _DESCRIPTION, _OPERATION = 300, 520
 _MARK, _STEP = 5, 14
-_SEVERAL = frozenset({Call.TRANSACT_WRITE, Call.BATCH_WRITE})
-_TOLD = "A dot: it is read there.  A square: it is written there.  A ring: the entry in the index follows by itself."
+_MULTIPLE_CALLS = frozenset({Call.TRANSACT_WRITE, Call.BATCH_WRITE})
+_MARKS_LEGEND = (
+    "A dot: it is read there.  A square: it is written there.  A ring: the entry in the index follows by itself."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,8 @@ def draw_routes(workload: Workload, design: Design) -> Drawing:
     ids = max((width(route.pattern.id, _ID) for route in routes), default=40)
     names = {slot.name: "the table" if slot.name == TABLE else slot.name for slot in design.slots}
     slots = {
-        name: min(max(width(head, _HEAD), *(r.marks.get(name, _Marks()).width for r in routes), 0), 190) + 2 * _PAD
+        name: min(max(width(head, _HEAD), *(route.marks.get(name, _Marks()).width for route in routes), 0), 190)
+        + 2 * _PAD
         for name, head in names.items()
     }
     units = max((width(route.units, _SMALL) for route in routes), default=0)
@@ -78,17 +81,17 @@ def draw_routes(workload: Workload, design: Design) -> Drawing:
     total = sum(widths)
     title = f"{workload.title or design.table}: access patterns"
     shapes: list[Shape] = [Words(_MARGIN, 38, title, _TITLE, total)]
-    served = sum(operation.served for operation in design.operations)
-    counted = f"{served} of {len(design.operations)} are served."
-    shapes.append(Words(_MARGIN, 60, f"{counted}  {_TOLD}", _TEXT, total, "muted"))
-    drawn, y = legend(list(hues.items()), _MARGIN, 74, total)
-    shapes += drawn
+    served_count = sum(operation.served for operation in design.operations)
+    served_text = f"{served_count} of {len(design.operations)} are served."
+    shapes.append(Words(_MARGIN, 60, f"{served_text}  {_MARKS_LEGEND}", _TEXT, total, "muted"))
+    legend_shapes, y = legend(list(hues.items()), _MARGIN, 74, total)
+    shapes += legend_shapes
     heads = ["ID", "Asks for", *names.values(), "Is sent as", "Units"]
     shapes.append(Box(_MARGIN, y, total, 28, "band"))
     x: float = _MARGIN
-    for head, wide in zip(heads, widths, strict=True):
-        shapes.append(Words(x + _PAD, y + 18, head, _HEAD, wide - 2 * _PAD))
-        x += wide
+    for head, column_width in zip(heads, widths, strict=True):
+        shapes.append(Words(x + _PAD, y + 18, head, _HEAD, column_width - 2 * _PAD))
+        x += column_width
     y += 28
     for name, rows in groups:
         shapes.append(Words(_MARGIN + _PAD, y + 20, name, _HEAD, total - 2 * _PAD, "muted"))
@@ -101,8 +104,8 @@ def draw_routes(workload: Workload, design: Design) -> Drawing:
 
 
 def _description(routes: Sequence[_Route]) -> str:
-    told = [f"{route.pattern.id}: {'; '.join(text.strip() for text, _ in route.lines)}" for route in routes]
-    return f"The requests of each access pattern. {'. '.join(told)}."
+    route_texts = [f"{route.pattern.id}: {'; '.join(text.strip() for text, _ in route.lines)}" for route in routes]
+    return f"The requests of each access pattern. {'. '.join(route_texts)}."
 
 
 # --- What is told ---------------------------------------------------------------------------------------------------
@@ -115,56 +118,59 @@ def _route(workload: Workload, design: Design, pattern: Pattern) -> _Route:
     if operation.problem == OUT_OF_SCOPE:
         lines.append((OUT_OF_SCOPE, "muted"))
     elif operation.problem:
-        lines += [(line, "bad") for line in wrapped(f"not served: {operation.problem}", _SMALL, room, most=3)]
-    for text in (text for request in operation.requests for text in _sent(request)):
-        lines += [(line, "ink") for line in wrapped(text, _CODE, room, design.separator, most=2)]
-    told = wrapped(pattern.description or pattern.name, _TEXT, _DESCRIPTION - 2 * _PAD, most=3)
+        lines += [(line, "bad") for line in wrap_lines(f"not served: {operation.problem}", _SMALL, room, most=3)]
+    for text in (text for request in operation.requests for text in _request_lines(request)):
+        lines += [(line, "ink") for line in wrap_lines(text, _CODE, room, design.separator, most=2)]
+    description_lines = wrap_lines(pattern.description or pattern.name, _TEXT, _DESCRIPTION - 2 * _PAD, most=3)
     units = operation.units
     counts = [(units.read, "R"), (units.write, "W")] if units and operation.served else []
     return _Route(
         pattern,
         {slot.name: _marks(design, operation, slot.name) for slot in design.slots},
         tuple(lines),
-        told,
+        description_lines,
         " + ".join(f"{number:g} {letter}" for number, letter in counts if number),
     )
 
 
-def _sent(request: Request) -> Iterator[str]:
+def _request_lines(request: Request) -> Iterator[str]:
     """The request in words: one line, or one for each item of a transaction."""
     if request.actions:
-        several = request.call in _SEVERAL
-        if several:
+        is_multiple = request.call in _MULTIPLE_CALLS
+        if is_multiple:
             yield request.call.value
         for action in request.actions:
-            lead = f"  {action.action.value}" if several else request.call.value
+            lead = f"  {action.action.value}" if is_multiple else request.call.value
             yield f"{lead} {action.item}{'[]' * action.many}"
         return
-    where = "" if request.slot == TABLE else f" {request.slot}"
-    key = " · ".join(part for part in (request.pk, request.sk) if part)
-    often = [f"{request.shards} shards" if request.shards > 1 else "", f"each {request.bucket}" * bool(request.bucket)]
-    often.append(f"each {request.each}" * bool(request.each))
-    spread = ", ".join(part for part in often if part)
-    yield f"{request.call.value}{where} {key}" + (f" ({spread})" if spread else "")
+    index_suffix = "" if request.slot == TABLE else f" {request.slot}"
+    key = " · ".join(part for part in (request.pk, str(request.sk or "")) if part)
+    repetitions = [
+        f"{request.shards} shards" if request.shards > 1 else "",
+        f"each {request.bucket}" * bool(request.bucket),
+    ]
+    repetitions.append(f"each {request.each}" * bool(request.each))
+    repetition_text = ", ".join(part for part in repetitions if part)
+    yield f"{request.call.value}{index_suffix} {key}" + (f" ({repetition_text})" if repetition_text else "")
 
 
 def _marks(design: Design, operation: Operation, slot: str) -> _Marks:
-    read: dict[str, None] = {}
-    written: dict[str, None] = {}
-    following: dict[str, None] = {}
+    read_entities: dict[str, None] = {}
+    written_entities: dict[str, None] = {}
+    following_entities: dict[str, None] = {}
     for request in operation.requests:
         if not request.actions and request.slot == slot:
-            read |= dict.fromkeys(request.entities)
+            read_entities |= dict.fromkeys(request.entities)
         for action in request.actions:
-            entity, copy, apart = action.target.entity, action.target.copy, action.target.apart
-            item = None if apart else design.item(entity, copy)
+            entity, copy, is_apart = action.item.entity, action.item.copy, action.item.apart
+            item = None if is_apart else design.item(entity, copy)
             if action.action is Did.CHECK:
-                read |= {entity: None} if slot == TABLE else {}
+                read_entities |= {entity: None} if slot == TABLE else {}
             elif slot == TABLE:
-                written[entity] = None
+                written_entities[entity] = None
             elif item and item.facet(slot):
-                following[entity] = None
-    return _Marks(tuple(read), tuple(written), tuple(following))
+                following_entities[entity] = None
+    return _Marks(tuple(read_entities), tuple(written_entities), tuple(following_entities))
 
 
 # --- What is drawn --------------------------------------------------------------------------------------------------
@@ -179,15 +185,15 @@ def _row(
     x: float = _MARGIN
     shapes.append(Words(x + _PAD, base, route.pattern.id, _ID, widths[0] - 2 * _PAD))
     x += widths[0]
-    whole = route.pattern.description or route.pattern.name
+    full_description = route.pattern.description or route.pattern.name
     for at, line in enumerate(route.description):
-        shapes.append(Words(x + _PAD, base + _LINE * at, line, _TEXT, widths[1] - 2 * _PAD, full_text=whole))
+        shapes.append(Words(x + _PAD, base + _LINE * at, line, _TEXT, widths[1] - 2 * _PAD, full_text=full_description))
     x += widths[1]
-    for slot, wide in zip(slots, widths[2:], strict=False):
-        most = int((wide - 2 * _PAD + 1) // _STEP)
-        for at, (entity, kind) in enumerate(list(_each(route.marks.get(slot, _Marks())))[:most]):
+    for slot, column_width in zip(slots, widths[2:], strict=False):
+        mark_limit = int((column_width - 2 * _PAD + 1) // _STEP)
+        for at, (entity, kind) in enumerate(list(_each(route.marks.get(slot, _Marks())))[:mark_limit]):
             shapes.append(_mark(kind, hues.get(entity, 0), x + _PAD + _MARK + _STEP * at, base - 4))
-        x += wide
+        x += column_width
     for at, (line, css) in enumerate(route.lines):
         font = _CODE if css == "ink" else _SMALL
         shapes.append(Words(x + _PAD, base + _LINE * at, line, font, _OPERATION - 2 * _PAD, css))

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from prejoin.render.python.layout import Group, Noted, Part, call, flat, listing, prefixed, string
-from prejoin.render.python.method import RenderContext
+from prejoin.render.python.context import RenderContext
+from prejoin.render.python.layout import Group, Noted, Part, call, flat, listing, string, with_prefix
 from prejoin.render.python.values import annotation, constant_text, moment_text
 from prejoin.types import Kind
 from prejoin.workload.model import (
@@ -24,6 +24,7 @@ from prejoin.workload.model import (
     Value,
 )
 
+_LOOP_REMARK = "noqa: B023"
 _SIGN = {Op.EQ: "==", Op.NE: "!=", Op.LT: "<", Op.LE: "<=", Op.GT: ">", Op.GE: ">="}
 
 
@@ -34,29 +35,34 @@ def value_text(value: Value, attribute: Attribute, module: RenderContext) -> str
     return constant_text(value.const or "", attribute, module.imports)
 
 
-def as_lambda(tests: Sequence[Part], looped: bool = False) -> Part:
+def as_lambda(tests: Sequence[Part], is_looped: bool = False) -> Part:
     """A lambda of an item. In a loop it uses the loop's variables, and is called before these change."""
+    if is_looped:
+        return _looped_lambda(tests)
     first = tests[0]
-    if looped:
-        noted = [Noted(f"{'& ' * bool(at)}{_apart(test, tests)}", "noqa: B023") for at, test in enumerate(tests)]
-        if len(tests) == 1:
-            return Noted(f"lambda o: {noted[0].code}", noted[0].remark)
-        return Group("lambda o: (", tuple(noted), ")", commas=False)
     if len(tests) == 1 and isinstance(first, Group):
         return replace(first, head=f"lambda o: {first.head}", loose=first.head == "(")
-    operands = tuple(_operand(test, tests, "& " * bool(at)) for at, test in enumerate(tests))
-    return Group("lambda o: (", operands, ")", commas=False, loose=True, has_operators=True)
+    return Group("lambda o: (", _operands("&", tests), ")", commas=False, loose=True, has_operators=True)
+
+
+def _looped_lambda(tests: Sequence[Part]) -> Part:
+    """A lambda with a remark for linters in each line."""
+    if len(tests) == 1:
+        return Noted(f"lambda o: {flat(tests[0])}", _LOOP_REMARK)
+    texts = [_apart(test, tests) for test in tests]
+    operands = [texts[0], *(f"& {text}" for text in texts[1:])]
+    return Group("lambda o: (", tuple(Noted(text, _LOOP_REMARK) for text in operands), ")", commas=False)
 
 
 def test_part(test: Test, leaf_tests: Callable[[Leaf], Sequence[Part]], module: RenderContext) -> Part:
     """A condition of the client, `(a) | (b)`, from the code of its leaves. A leaf may be several tests together."""
     match test:
         case Presence() | Absence() | Comparison():
-            return combined("&", leaf_tests(test))
+            return combine("&", leaf_tests(test))
         case AnyOf():
-            return combined("|", [test_part(part, leaf_tests, module) for part in test.parts])
+            return combine("|", [test_part(part, leaf_tests, module) for part in test.parts])
         case AllOf():
-            return combined("&", [test_part(part, leaf_tests, module) for part in test.parts])
+            return combine("&", [test_part(part, leaf_tests, module) for part in test.parts])
         case Negation():
             module.imports.name("prejoin", "not_")
             part = test_part(test.part, leaf_tests, module)
@@ -67,18 +73,23 @@ def test_part(test: Test, leaf_tests: Callable[[Leaf], Sequence[Part]], module: 
             assert_never(test)
 
 
-def combined(operator: str, tests: Sequence[Part]) -> Part:
+def combine(operator: str, tests: Sequence[Part]) -> Part:
     """Tests with an operator between them, in parentheses: `((a) | (b))`."""
     if len(tests) == 1:
         return tests[0]
-    operands = tuple(_operand(test, tests, f"{operator} " * bool(at)) for at, test in enumerate(tests))
-    return Group("(", operands, ")", commas=False, has_operators=True)
+    return Group("(", _operands(operator, tests), ")", commas=False, has_operators=True)
+
+
+def _operands(operator: str, tests: Sequence[Part]) -> tuple[Part, ...]:
+    """The tests, all but the first with the operator before them."""
+    first, *others = tests
+    return (_operand(first, tests, ""), *(_operand(test, tests, f"{operator} ") for test in others))
 
 
 def _operand(test: Part, tests: Sequence[Part], operator: str) -> Part:
     """A test after an operator. One that consists of several may be on several lines."""
     if isinstance(test, Group) and test.has_operators:
-        return prefixed(operator, test)
+        return with_prefix(operator, test)
     return f"{operator}{_apart(test, tests)}"
 
 
@@ -95,37 +106,42 @@ def _apart(test: Part, tests: Sequence[Part]) -> str:
 _OPPOSITE = {Op.EQ: "!=", Op.NE: "==", Op.LT: ">=", Op.LE: ">", Op.GT: "<=", Op.GE: "<"}
 
 
-def failed_comparison(op: Op, left: str, values: Sequence[str], attribute: Attribute, given: bool = False) -> str:
+def failed_comparison(
+    op: Op, operand: str, values: Sequence[str], attribute: Attribute, has_params: bool = False
+) -> str:
     """The opposite of a comparison, in Python: when it is true, DynamoDB would find the comparison false.
 
-    What is absent is unlike everything: `<>` is true of it, every other comparison is false. `given` is whether the
-    values are parameters; for `in`, one parameter that is a list.
+    What is absent is unlike everything: `<>` is true of it, every other comparison is false. `has_params` is whether
+    the values are parameters; for `in`, one parameter that is a list.
     """
     kind = attribute.type.kind
     match op:
         # DynamoDB has no empty set: it is an absent attribute.
         case Op.EXISTS:
-            return f"not {left}" if kind is Kind.SET else f"{left} is None"
+            return f"not {operand}" if kind is Kind.SET else f"{operand} is None"
         case Op.NOT_EXISTS:
-            return left if kind is Kind.SET else f"{left} is not None"
-        case Op.EQ | Op.NE if kind is Kind.BOOLEAN and not given:
-            return f"{left} {'is not' if op is Op.EQ else 'is'} {values[0]}"
+            return operand if kind is Kind.SET else f"{operand} is not None"
+        case Op.EQ | Op.NE if kind is Kind.BOOLEAN and not has_params:
+            return f"{operand} {'is not' if op is Op.EQ else 'is'} {values[0]}"
         case Op.EQ | Op.NE:
-            return f"{left} {_OPPOSITE[op]} {values[0]}"
-        case Op.IN:
-            several = values[0] if given else f"({', '.join(values)})"
-            failed = f"{left} != {values[0]}" if len(values) == 1 and not given else f"{left} not in {several}"
-        case Op.BETWEEN:
-            failed = f"not {values[0]} <= {left} <= {values[1]}"
-        case Op.BEGINS_WITH:
-            failed = f"not {_stored_text(left, attribute)}.startswith({values[0]})"
-        case Op.CONTAINS:
-            failed = f"{values[0]} not in {left}"
+            return f"{operand} {_OPPOSITE[op]} {values[0]}"
         case Op.LT | Op.LE | Op.GT | Op.GE:
-            failed = f"{left} {_OPPOSITE[op]} {values[0]}"
+            opposite = f"{operand} {_OPPOSITE[op]} {values[0]}"
+        case Op.IN:
+            opposite = f"{operand} not in {values[0]}" if has_params else _not_one_of(operand, values)
+        case Op.BETWEEN:
+            opposite = f"not {values[0]} <= {operand} <= {values[1]}"
+        case Op.BEGINS_WITH:
+            opposite = f"not {_stored_text(operand, attribute)}.startswith({values[0]})"
+        case Op.CONTAINS:
+            opposite = f"{values[0]} not in {operand}"
         case _:
             assert_never(op)
-    return f"{left} is None or {failed}" if attribute.optional else failed
+    return f"{operand} is None or {opposite}" if attribute.optional else opposite
+
+
+def _not_one_of(operand: str, constants: Sequence[str]) -> str:
+    return f"{operand} != {constants[0]}" if len(constants) == 1 else f"{operand} not in ({', '.join(constants)})"
 
 
 def failed_test(test: Test, failed_leaf: Callable[[Leaf], str]) -> str:
@@ -143,13 +159,13 @@ def failed_test(test: Test, failed_leaf: Callable[[Leaf], str]) -> str:
             assert_never(test)
 
 
-def _stored_text(left: str, attribute: Attribute) -> str:
+def _stored_text(operand: str, attribute: Attribute) -> str:
     """The text as which a value is stored, as code."""
     match attribute.type.kind:
         case Kind.DATETIME:
-            return f"{left}.isoformat()"
+            return f"{operand}.isoformat()"
         case Kind.DATE | Kind.UUID:
-            return f"str({left})"
+            return f"str({operand})"
         case (
             Kind.STRING
             | Kind.NUMBER
@@ -164,17 +180,17 @@ def _stored_text(left: str, attribute: Attribute) -> str:
             | Kind.ENUM
             | Kind.CONTENT
         ):
-            return left
+            return operand
         case _:
             assert_never(attribute.type.kind)
 
 
 def comparison(
-    op: Op, field: str, values: Sequence[str], attribute: Attribute, module: RenderContext, given: bool = False
+    op: Op, field: str, values: Sequence[str], attribute: Attribute, module: RenderContext, has_params: bool = False
 ) -> Part:
     """A comparison in a condition of the client.
 
-    `given` is whether the values are parameters, and not constants; for `in`, one parameter that is a list.
+    `has_params` is whether the values are parameters, and not constants; for `in`, one parameter that is a list.
     """
     at = f"o.{field}"
     match op:
@@ -182,11 +198,11 @@ def comparison(
             return f"{recorded_attribute(field, attribute, module)} {_SIGN[op]} {values[0]}"
         case Op.IN:
             module.imports.name("prejoin", "one_of")
-            return call("one_of", at, values[0] if given else listing(values))
+            return call("one_of", at, values[0] if has_params else listing(values))
         case Op.NOT_EXISTS:
             module.imports.name("operator", "eq")
             return call("eq", at, "None")
-        case Op.EQ | Op.NE if attribute.type.kind is Kind.BOOLEAN and not given:
+        case Op.EQ | Op.NE if attribute.type.kind is Kind.BOOLEAN and not has_params:
             # Linters take `== True` for a mistake, which it would be of anything but a recorder.
             function = "eq" if op is Op.EQ else "ne"
             module.imports.name("operator", function)

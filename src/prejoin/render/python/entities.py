@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, assert_never
 
-from prejoin.render.python.layout import STEP, Imports, comment, docstring, lay, listing, string
+from prejoin.render.python.layout import (
+    STEP,
+    Group,
+    Imports,
+    Part,
+    call,
+    comment,
+    docstring,
+    keyword,
+    lay,
+    listing,
+    mapping,
+    string,
+)
 from prejoin.render.python.names import Names
 from prejoin.render.python.values import annotation, constant_text
 from prejoin.workload.model import Attribute, Entity, Workload
@@ -23,6 +36,20 @@ class View:
     attributes: tuple[str, ...]
 
 
+def with_other_values(text: str, values: Sequence[tuple[str, Part]], style: Style, imports: Imports) -> Group:
+    """The code of an object of an entity, `text`, with some other values."""
+    match style:
+        case "pydantic":
+            return call(f"{text}.model_copy", keyword("update", mapping((string(n), value) for n, value in values)))
+        case "msgspec":
+            imports.name("msgspec.structs", "replace")
+        case "dataclass":
+            imports.name("dataclasses", "replace")
+        case _:
+            assert_never(style)
+    return call("replace", text, *(keyword(name, value) for name, value in values))
+
+
 def entities_module(workload: Workload, names: Names, views: Sequence[View], style: Style) -> list[str]:
     imports = Imports()
     body: list[str] = []
@@ -34,15 +61,15 @@ def entities_module(workload: Workload, names: Names, views: Sequence[View], sty
                 body += lay(values)
     for entity in workload.entities:
         note = names.classes[entity.name]
-        said = f"{entity.name!r} in the document" if note.lower() != entity.name.lower() else ""
-        texts = [entity.description or entity.name, said]
+        note_text = f"{entity.name!r} in the document" if note.lower() != entity.name.lower() else ""
+        texts = [entity.description or entity.name, note_text]
         body += ["", "", *_class(note, entity, entity.attributes, names, imports, style, texts)]
     for view in views:
         entity_ = workload.entity(view.entity)
         assert entity_ is not None  # views are of entities that were read
-        shown = [a for a in entity_.attributes if a.name in view.attributes]
+        view_attributes = [a for a in entity_.attributes if a.name in view.attributes]
         texts = [f"Some of {names.classes[view.entity]}: what some reads give back"]
-        body += ["", "", *_class(view.name, entity_, shown, names, imports, style, texts)]
+        body += ["", "", *_class(view.name, entity_, view_attributes, names, imports, style, texts)]
     head = docstring(f"What {workload.title or 'the application'} stores.")
     return [*head, "", *imports.lines(), *([] if body[:1] == [""] else [""]), *body]
 
@@ -79,3 +106,5 @@ def _opening(name: str, style: Style, imports: Imports) -> list[str]:
         case "pydantic":
             imports.name("pydantic", "BaseModel")
             return [f"class {name}(BaseModel):"]
+        case _:
+            assert_never(style)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from prejoin.design.mapping.facets import planner_facet
 from prejoin.design.model import Design
 from prejoin.render.python.layout import STEP, Group, Imports, call, docstring, keyword, lay
-from prejoin.render.python.names import Names, identifier
+from prejoin.render.python.names import Names
 from prejoin.render.python.values import annotation
+from prejoin.workload.field_names import identifier
 from prejoin.workload.model import Entity, Workload
 
 
@@ -26,15 +27,15 @@ def _builder(entity: Entity, design: Design, names: Names, imports: Imports) -> 
         return []
     cls, fields, base = names.classes[entity.name], names.fields[entity.name], item.facets[0]
     imports.name(".entities", cls)
-    needed = planner_facet(design, entity, item, base).attributes
-    given = [attribute for attribute in entity.attributes if attribute.name in needed]
+    key_attributes = planner_facet(design, entity, item, base).attributes
+    attributes = [attribute for attribute in entity.attributes if attribute.name in key_attributes]
     parameters = []
-    for attribute in given:
+    for attribute in attributes:
         enum = names.enums.get((entity.name, attribute.name), "")
         if enum:
             imports.name(".entities", enum)
         parameters.append(f"{fields[attribute.name]}: {annotation(attribute.type, imports, enum)}")
     opening = Group(f"def {identifier(cls)}_key(", tuple(parameters), ") -> Key:")
-    made = call("return SCHEMA.key", cls, *(keyword(fields[a.name], fields[a.name]) for a in given))
-    where = " / ".join(f"`{text}`" for text in (*base.pk, *base.sk))
-    return ["", "", *lay(opening), *docstring(f"{where} in the table.", indent=STEP), *lay(made, STEP)]
+    key = call("return SCHEMA.key", cls, *(keyword(fields[a.name], fields[a.name]) for a in attributes))
+    templates = " / ".join(f"`{text}`" for text in (*base.pk, *base.sk))
+    return ["", "", *lay(opening), *docstring(f"{templates} in the table.", indent=STEP), *lay(key, STEP)]

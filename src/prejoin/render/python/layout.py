@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import assert_never
 from unicodedata import combining, east_asian_width
 
 WIDTH = 88
@@ -53,6 +54,8 @@ def flat(part: Part) -> str:
             return part.code
         case Group():
             return part.flat
+        case _:
+            assert_never(part)
 
 
 def _has_comment(part: Part) -> bool:
@@ -83,25 +86,36 @@ def lay(part: Part, indent: str = "", suffix: str = "") -> list[str]:
     )
     """
     line = f"{indent}{flat(part)}{suffix}"
-    if isinstance(part, Noted):
-        return [f"{line}  # {part.remark}"]
-    noted = _has_comment(part)
-    if isinstance(part, str) or not part.items or (wide(line) <= WIDTH and not noted):
-        return [line]
-    together = " ".join(map(flat, part.items))
-    if not part.commas and not part.loose and not part.has_operators and isinstance(part.items[0], Group):
+    match part:
+        case str():
+            return [line]
+        case Noted():
+            return [f"{line}  # {part.remark}"]
+        case Group():
+            fits = wide(line) <= WIDTH and not _has_comment(part)
+            return [line] if fits or not part.items else _lay_group(part, indent, suffix)
+        case _:
+            assert_never(part)
+
+
+def _lay_group(group: Group, indent: str, suffix: str) -> list[str]:
+    """The lines of a group that does not fit on one."""
+    inner = indent + STEP
+    first = group.items[0]
+    is_comprehension = not group.commas and not group.loose and not group.has_operators
+    all_items = " ".join(map(flat, group.items))
+    if is_comprehension and isinstance(first, Group):
         # With a comma after its last part it stays on lines of its own, however wide the lines may be.
-        first = part.items[0]
-        made = [text for item in first.items for text in lay(item, indent + STEP * 2, ",")]
-        rest = [f"{indent}{STEP}{flat(item)}" for item in part.items[1:]]
-        lead = [f"{indent}{STEP}{first.head}", *made, f"{indent}{STEP}{first.tail}"]
-        return [f"{indent}{part.head}", *lead, *rest, f"{indent}{part.tail}{suffix}"]
-    if not part.commas and wide(indent + STEP + together) <= WIDTH and not noted:
-        return [f"{indent}{part.head}", f"{indent}{STEP}{together}", f"{indent}{part.tail}{suffix}"]
-    inner = [
-        text for item in part.items for text in lay(item, indent + STEP, "," if part.commas and item != "/" else "")
-    ]
-    return [f"{indent}{part.head}", *inner, f"{indent}{part.tail}{suffix}"]
+        elements = [line for item in first.items for line in lay(item, inner + STEP, ",")]
+        clauses = [f"{inner}{flat(clause)}" for clause in group.items[1:]]
+        lines = [f"{inner}{first.head}", *elements, f"{inner}{first.tail}", *clauses]
+    elif not group.commas and wide(inner + all_items) <= WIDTH and not _has_comment(group):
+        lines = [f"{inner}{all_items}"]
+    else:
+        lines = []
+        for item in group.items:
+            lines += lay(item, inner, "," if group.commas and item != "/" else "")
+    return [f"{indent}{group.head}", *lines, f"{indent}{group.tail}{suffix}"]
 
 
 def call(head: str, *items: Part, tail: str = ")") -> Group:
@@ -114,14 +128,14 @@ def listing(items: Iterable[Part], head: str = "") -> Group:
 
 def mapping(items: Iterable[tuple[str, Part]], head: str = "") -> Group:
     """A dictionary display."""
-    return Group(f"{head}{{", tuple(prefixed(f"{key}: ", value) for key, value in items), "}")
+    return Group(f"{head}{{", tuple(with_prefix(f"{key}: ", value) for key, value in items), "}")
 
 
 def keyword(name: str, value: Part) -> Part:
-    return prefixed(f"{name}=", value)
+    return with_prefix(f"{name}=", value)
 
 
-def prefixed(prefix: str, value: Part) -> Part:
+def with_prefix(prefix: str, value: Part) -> Part:
     """A part with a text before it."""
     match value:
         case str():
@@ -130,6 +144,31 @@ def prefixed(prefix: str, value: Part) -> Part:
             return replace(value, code=prefix + value.code)
         case Group():
             return replace(value, head=prefix + value.head)
+        case _:
+            assert_never(value)
+
+
+def with_suffix(value: Part, suffix: str) -> Part:
+    """A part with a text after it."""
+    match value:
+        case str():
+            return value + suffix
+        case Noted():
+            return replace(value, code=value.code + suffix)
+        case Group():
+            return replace(value, tail=value.tail + suffix)
+        case _:
+            assert_never(value)
+
+
+def comprehension(element: Part, clause: object, *conditions: str, head: str = "[", tail: str = "]") -> Group:
+    """A comprehension: `[one.name for one in page]`."""
+    return Group(head, (element, str(clause), *conditions), tail, commas=False)
+
+
+def in_parentheses(*operands: Part) -> Group:
+    """Operands, each but the first with its operator before it, in parentheses if they need several lines."""
+    return Group("(", operands, ")", commas=False, loose=True)
 
 
 def string(text: str) -> str:
@@ -138,31 +177,31 @@ def string(text: str) -> str:
     >>> print(string("a"), string('say "hi"'))
     "a" 'say "hi"'
     """
-    return quoted(repr(text))
+    return quote(repr(text))
 
 
-def quoted(plain: str) -> str:
+def quote(plain: str) -> str:
     r"""A literal of text or bytes with the quotes of formatters: double ones, unless single ones need fewer escapes.
 
-    >>> print(quoted(repr(b"ab")), quoted("'it\\'s \"'"), quoted("'\"'"))
+    >>> print(quote(repr(b"ab")), quote("'it\\'s \"'"), quote("'\"'"))
     b"ab" "it's \"" '"'
     """
     prefix, mark = ("b", plain[1]) if plain[0] == "b" else ("", plain[0])
     body = plain[len(prefix) + 1 : -1].replace(f"\\{mark}", mark)
-    used = "'" if body.count('"') > body.count("'") else '"'
-    escaped = body.replace(used, f"\\{used}")
-    return f"{prefix}{used}{escaped}{used}"
+    outer = "'" if body.count('"') > body.count("'") else '"'
+    quoted_body = body.replace(outer, f"\\{outer}")
+    return f"{prefix}{outer}{quoted_body}{outer}"
 
 
 def docstring(summary: str, *paragraphs: str, indent: str = "") -> list[str]:
     """A docstring: a sentence, and further paragraphs."""
-    first, *rest = [_sentence(text) for text in (summary, *paragraphs) if text.strip()] or ["."]
+    first, *others = [_sentence(text) for text in (summary, *paragraphs) if text.strip()] or ["."]
     width = WIDTH - len(indent)
-    lines = textwrap.wrap(first, width - (3 if rest else 6), break_long_words=False)
-    if not rest and len(lines) == 1:
+    lines = textwrap.wrap(first, width - (3 if others else 6), break_long_words=False)
+    if not others and len(lines) == 1:
         return [f'{indent}"""{first}"""']
     lines[0] = f'"""{lines[0]}'
-    for text in rest:
+    for text in others:
         lines += ["", *textwrap.wrap(text, width, break_long_words=False)]
     return [f"{indent}{line}".rstrip() for line in [*lines, '"""']]
 
@@ -177,8 +216,8 @@ def _flowing(text: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    found = _flowing(text).replace("\\", "\\\\").replace('"""', "'''")
-    return found if found.endswith((".", "!", "?")) else f"{found}."
+    sentence = _flowing(text).replace("\\", "\\\\").replace('"""', "'''")
+    return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
 
 
 class Imports:
@@ -197,14 +236,14 @@ class Imports:
 
     def lines(self, own: str = "") -> list[str]:
         """The import lines in the order of isort: standard library, third party, own and relative modules."""
-        found = ["from __future__ import annotations"]
+        lines = ["from __future__ import annotations"]
         for section in range(3):
             plain = sorted(m for m in self._modules if _section(m.split()[0], own) == section)
-            named = sorted(m for m in self._names if _section(m, own) == section)
-            if plain or named:
-                found += ["", *(f"import {m}" for m in plain)]
-                found += [line for m in named for line in _from(m, self._names[m])]
-        return found
+            names = sorted(m for m in self._names if _section(m, own) == section)
+            if plain or names:
+                lines += ["", *(f"import {m}" for m in plain)]
+                lines += [line for m in names for line in _from(m, self._names[m])]
+        return lines
 
 
 def _section(module: str, own: str) -> int:
@@ -214,12 +253,12 @@ def _section(module: str, own: str) -> int:
 
 
 def _from(module: str, names: Iterable[str]) -> Iterator[str]:
-    ordered = tuple(sorted(names, key=_rank))
-    line = f"from {module} import {', '.join(ordered)}"
+    sorted_names = tuple(sorted(names, key=_rank))
+    line = f"from {module} import {', '.join(sorted_names)}"
     if wide(line) <= WIDTH:
         yield line
     else:
-        yield from lay(Group(f"from {module} import (", ordered))
+        yield from lay(Group(f"from {module} import (", sorted_names))
 
 
 def _rank(name: str) -> tuple[int, list[tuple[int, int, str]], str]:

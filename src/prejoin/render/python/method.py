@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum, auto
+from typing import Literal, assert_never
 
-from prejoin.design.cost.bill import Bill
-from prejoin.design.explain.operations import operation_words
-from prejoin.design.model import Design, Operation
-from prejoin.keys import Facet, Plan, Refusal
-from prejoin.render.python.entities import View
-from prejoin.render.python.layout import STEP, WIDTH, Group, Imports, Noted, Part, docstring, lay, wide
-from prejoin.render.python.names import Names
-from prejoin.workload.model import Pattern, Workload, Write
-from prejoin.workload.optional_inputs import optional_words
+from prejoin.render.python.layout import STEP, WIDTH, Group, docstring, lay, wide
+from prejoin.render.python.statements import Block, lines_of
+from prejoin.workload.model import Pattern
+from prejoin.workload.program.resolved_read import ReturnKind
 
 LOCAL = frozenset(
     {"asked", "dt", "found", "ids", "keys", "matches", "more", "o", "one", "one_id", "page", "self", "tests", "tx"}
@@ -24,6 +19,8 @@ LOCAL = frozenset(
     | {"reduce", "replace"}
 )
 """Names that the bodies of methods use, and parameters must not have."""
+_INDENT = STEP * 2
+"""The indentation of a method's body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +51,14 @@ class KnownValue:
     """Whether it is the new value of the attribute, and not the stored one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
-    """A parameter that is no input: `limit`, `after`, `now`, `token`, `again`."""
+class Option(StrEnum):
+    """A parameter that is no input."""
 
-    name: str
+    LIMIT = auto()
+    AFTER = auto()
+    NOW = auto()
+    TOKEN = auto()
+    AGAIN = auto()
 
 
 Meaning = InputValue | RecordValue | KnownValue | Option
@@ -85,15 +85,6 @@ class ArgumentMismatch:
     attribute: str
     message: str
     """The message of the `ValueError`."""
-
-
-class ReturnKind(StrEnum):
-    NOTHING = "nothing"
-    COUNT = "count"
-    ONE = "one"
-    LIST = "list"
-    PAGE = "page"
-    COLLECTION = "collection"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,20 +115,30 @@ class ReturnType:
     @property
     def items(self) -> frozenset[str]:
         """The classes and views of all items."""
-        return frozenset({self.item, *(one.item for one in self.joined)})
+        return frozenset({self.item, *(items.item for items in self.joined)})
 
     @property
     def parts(self) -> tuple[str, ...]:
         """The type of each value that is returned."""
-        first = {
-            ReturnKind.NOTHING: "None",
-            ReturnKind.COUNT: "int",
-            ReturnKind.ONE: f"{self.item} | None",
-            ReturnKind.LIST: f"list[{self.item}]",
-            ReturnKind.PAGE: f"Page[{self.item}]",
-            ReturnKind.COLLECTION: "Collection",
-        }[self.kind]
-        return (first, *map(str, self.joined))
+        return (self._first, *map(str, self.joined))
+
+    @property
+    def _first(self) -> str:
+        match self.kind:
+            case ReturnKind.NOTHING:
+                return "None"
+            case ReturnKind.COUNT:
+                return "int"
+            case ReturnKind.ONE:
+                return f"{self.item} | None"
+            case ReturnKind.LIST:
+                return f"list[{self.item}]"
+            case ReturnKind.PAGE:
+                return f"Page[{self.item}]"
+            case ReturnKind.COLLECTION:
+                return "Collection"
+            case _:
+                assert_never(self.kind)
 
     def __str__(self) -> str:
         return f"tuple[{', '.join(self.parts)}]" if self.joined else self.parts[0]
@@ -149,10 +150,20 @@ class Method:
     name: str
     params: tuple[Param, ...]
     result: ReturnType
-    body: tuple[str, ...]
+    block: Block
     mismatches: tuple[ArgumentMismatch, ...] = ()
     remarks: tuple[str, ...] = ()
     """Further sentences of the docstring."""
+
+    @property
+    def body(self) -> tuple[str, ...]:
+        """The lines of the body, laid out for its indentation in the class, and without it."""
+        return tuple(line.removeprefix(_INDENT) for line in lines_of(self.block, _INDENT))
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """The inputs that it has a parameter for."""
+        return frozenset(param.meaning.input for param in self.params if isinstance(param.meaning, InputValue))
 
     @property
     def signature(self) -> str:
@@ -169,111 +180,20 @@ class Method:
         return [*positional, *(["*"] if options else []), *options]
 
     @property
-    def tests(self) -> list[str]:
-        """The names of the generated tests that call the method."""
-        name = f"test_{self.name.rstrip('_')}" if not self.name.startswith("test_") else self.name
-        return [name, *([f"{name}_refuses_what_does_not_belong"] if self.mismatches else [])]
+    def test_name(self) -> str:
+        """The name of the generated test that the method does what it should. Those of refusals begin with it."""
+        return self.name if self.name.startswith("test_") else f"test_{self.name.rstrip('_')}"
 
     def lines(self, words: Sequence[str], aio: bool) -> list[str]:
-        given = ("self", *self._parameters)
-        head = Group(f"{'async ' if aio else ''}def {self.name}(", given, f") -> {self.result}:")
-        return [
-            *_open(lay(head, STEP), self.result),
-            *docstring(*words, indent=STEP * 2),
-            *(f"{STEP * 2}{b}".rstrip() for b in self.body),
-        ]
+        return [*self._opening(aio), *docstring(*words, indent=_INDENT), *lines_of(self.block, _INDENT)]
 
-
-def _open(lines: list[str], result: ReturnType) -> list[str]:
-    """The lines of a signature; a long result type has lines of its own."""
-    if wide(lines[-1]) <= WIDTH or not result.joined:
-        return lines
-    listed = f"{STEP * 2}{', '.join(result.parts)}"
-    parts = [listed] if wide(listed) <= WIDTH else [f"{STEP * 2}{part}," for part in result.parts]
-    return [*lines[:-1], f"{lines[-1].removesuffix(f'{result}:')}tuple[", *parts, f"{STEP}]:"]
-
-
-@dataclass(slots=True)
-class RenderContext:
-    """The input of rendering a repository, and what it has collected: imports, views, plans."""
-
-    workload: Workload
-    design: Design
-    names: Names
-    facets: Sequence[Facet]
-    bill: Bill
-    style: str = "dataclass"
-    aio: bool = False
-    imports: Imports = field(default_factory=Imports)
-    views: dict[tuple[str, tuple[str, ...]], View] = field(default_factory=dict)
-    plans: dict[str, Plan | Refusal] = field(default_factory=dict)
-    """How the keys serve each read, by pattern."""
-    unproven: Mapping[str, str] = field(default_factory=dict)
-    """The patterns that the proof could not run, with the reasons."""
-
-    @property
-    def wait(self) -> str:
-        return "await " if self.aio else ""
-
-    def cls(self, entity: str) -> str:
-        """Imports the class of an entity and gives its name."""
-        name = self.names.classes[entity]
-        self.imports.name(".entities", name)
-        return name
-
-    def enum(self, entity: str, attribute: str) -> str:
-        """Imports the type of an enum attribute and gives its name; empty for other attributes."""
-        name = self.names.enums.get((entity, attribute), "")
-        if name:
-            self.imports.name(".entities", name)
-        return name
-
-    def view(self, entity: str, attributes: Sequence[str]) -> str:
-        """Imports the view with these attributes of an entity and gives its name."""
-        wanted = tuple(sorted(set(attributes)))
-        found = self.views.get((entity, wanted))
-        if found is None:
-            taken = {*self.names.classes.values(), *self.names.enums.values(), *(v.name for v in self.views.values())}
-            base = name = f"{self.names.classes[entity]}View"
-            number = 2
-            while name in taken:
-                name, number = f"{base}{number}", number + 1
-            found = self.views[entity, wanted] = View(name, entity, wanted)
-        self.imports.name(".entities", found.name)
-        return found.name
-
-    def words(self, pattern: Pattern, operation: Operation) -> list[str]:
-        """The paragraphs of a method's docstring: description, operation, proof, assumptions, price."""
-        cost = self.bill.pattern(pattern.id)
-        price = ""
-        if cost is not None:
-            units = [(cost.units.read, "read"), (cost.units.write, "write")]
-            used = (
-                " and ".join(f"{number:g} {what} unit{'s' * (number != 1)}" for number, what in units if number)
-                or "Nothing"
-            )
-            price = f"{used} a call, ${cost.dollars:,.2f} a month"
-        said = " ".join(operation_words(operation, self.design, {one.attribute for one in pattern.inputs}))
-        assumed = f"It is taken that {'; '.join(operation.assumes)}" if operation.assumes else ""
-        not_proven = ""
-        if reason := self.unproven.get(pattern.id):
-            not_proven = f"Not proven: the proof could not run it, because {reason}. Test it before you use it"
-        optional = optional_words(self.workload, pattern) if isinstance(pattern, Write) else ""
-        title = pattern.description or pattern.name or pattern.id
-        return [title, f"{pattern.id}: {said}", optional, not_proven, assumed, price]
-
-
-def body_lines(lines: Sequence[Part]) -> tuple[str, ...]:
-    """The lines of a method's body, laid out for its indentation."""
-    found: list[str] = []
-    for part in lines:
-        if isinstance(part, str):
-            found.append(part)
-            continue
-        if isinstance(part, Noted):
-            found += lay(part)
-            continue
-        depth = len(part.head) - len(part.head.lstrip(" "))
-        inner = replace(part, head=part.head.lstrip(" "))
-        found += [line.removeprefix(STEP * 2) for line in lay(inner, STEP * 2 + " " * depth)]
-    return tuple(found)
+    def _opening(self, aio: bool) -> list[str]:
+        """The lines of the signature. A long result type has lines of its own."""
+        parameters = ("self", *self._parameters)
+        signature = Group(f"{'async ' if aio else ''}def {self.name}(", parameters, f") -> {self.result}:")
+        lines = lay(signature, STEP)
+        if wide(lines[-1]) <= WIDTH or not self.result.joined:
+            return lines
+        one_line = f"{_INDENT}{', '.join(self.result.parts)}"
+        types = [one_line] if wide(one_line) <= WIDTH else [f"{_INDENT}{part}," for part in self.result.parts]
+        return [*lines[:-1], f"{STEP}) -> tuple[", *types, f"{STEP}]:"]

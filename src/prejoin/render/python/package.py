@@ -9,16 +9,19 @@ from pathlib import PurePosixPath
 from prejoin.design.cost.bill import bill
 from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.model import Design
+from prejoin.render.python.context import RenderContext
 from prejoin.render.python.entities import Style, View, entities_module
 from prejoin.render.python.keys import keys_module
 from prejoin.render.python.layout import Imports, docstring
-from prejoin.render.python.method import Method, Param, RenderContext
-from prejoin.render.python.names import Names, identifier, names_of, short_title
+from prejoin.render.python.method import Method, Param
+from prejoin.render.python.names import Names, names_of, short_title
 from prejoin.render.python.repository import methods_of, repository_module, tenant_param
 from prejoin.render.python.schema import schema_module
 from prejoin.render.python.seed import seed_module
-from prejoin.render.python.tests import TESTS, left_out, tests_module
-from prejoin.render.stamp import stamped
+from prejoin.render.python.tests import TESTS
+from prejoin.render.python.tests.tests_module import MethodTests, tests_module, tests_of
+from prejoin.render.stamp import add_stamp
+from prejoin.workload.field_names import identifier
 from prejoin.workload.model import Workload
 
 
@@ -59,10 +62,10 @@ def render_package(workload: Workload, design: Design, options: Options | None =
     """Renders the entities, the schema and the repositories."""
     options = options or Options()
     module = module_of(workload, design, options)
-    return _rendered(module, methods_of(module), options)
+    return _render_modules(module, methods_of(module), options)
 
 
-def _rendered(module: RenderContext, methods: dict[str, Method], options: Options) -> RenderedPackage:
+def _render_modules(module: RenderContext, methods: dict[str, Method], options: Options) -> RenderedPackage:
     workload, names = module.workload, module.names
     repositories = {"repository": repository_module(module, methods)}
     if options.asynchronous:
@@ -84,21 +87,21 @@ def render_python(workload: Workload, design: Design, options: Options | None = 
     options = options or Options()
     module = module_of(workload, design, options)
     methods = methods_of(module)
-    rendered = _rendered(module, methods, options)
-    package = PurePosixPath(rendered.name)
-    others = {
+    package_code = _render_modules(module, methods, options)
+    package = PurePosixPath(package_code.name)
+    other_files = {
         package / "__init__.py": docstring(f"{workload.title or 'The application'} on DynamoDB."),
         package / "keys.py": keys_module(workload, design, module.names),
         package / "seed.py": seed_module(workload, design, module.names),
-        PurePosixPath(TESTS): tests_module(module, methods, package.name, options.untested),
+        PurePosixPath(TESTS): tests_module(module, tests_of(module, methods, options.untested), package.name),
     }
-    files = {package / f"{name}.py": source for name, source in rendered.modules.items()}
-    files |= {path: _source(lines) for path, lines in others.items()}
+    files = {package / f"{name}.py": source for name, source in package_code.modules.items()}
+    files |= {path: _source(lines) for path, lines in other_files.items()}
     return dict(sorted(files.items()))
 
 
 def _source(lines: list[str]) -> str:
-    return stamped("\n".join(lines) + "\n")
+    return add_stamp("\n".join(lines) + "\n")
 
 
 def module_of(workload: Workload, design: Design, options: Options) -> RenderContext:
@@ -117,10 +120,10 @@ def repository_methods(workload: Workload, design: Design, options: Options | No
     return methods_of(module_of(workload, design, options or Options()))
 
 
-def untested_patterns(workload: Workload, design: Design, options: Options) -> dict[str, str]:
-    """The methods without a generated test, by the ids of their patterns, with the reasons."""
+def repository_tests(workload: Workload, design: Design, options: Options) -> dict[str, MethodTests]:
+    """The generated tests of each method, by the ids of their patterns."""
     module = module_of(workload, design, options)
-    return left_out(module, methods_of(module), package_name(workload, options), options.untested)
+    return tests_of(module, methods_of(module), options.untested)
 
 
 def repository_tenant(workload: Workload, design: Design) -> Param | None:

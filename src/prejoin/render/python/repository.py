@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
-from prejoin.design.model import Operation
-from prejoin.keys import Refusal
+from prejoin.design.mapping.map_reads import plan_read
+from prejoin.design.model import Operation, Request
+from prejoin.keys import Refusal, Template, disjoint
+from prejoin.keys.facet import KeyForm
+from prejoin.render.python.context import RenderContext
 from prejoin.render.python.layout import STEP, comment, docstring
-from prejoin.render.python.method import InputValue, Method, Option, Param, RenderContext
-from prejoin.render.python.reads import read_method, read_plan
+from prejoin.render.python.method import InputValue, Method, Option, Param
+from prejoin.render.python.reads.read_method import read_method
 from prejoin.render.python.values import annotation
-from prejoin.render.python.writes import write_method
-from prejoin.workload.model import OutOfScope, Pattern, Read, Verb, Workload
+from prejoin.render.python.writes.write_method import write_method
+from prejoin.workload.model import Pattern, Read, Verb, Workload
 from prejoin.workload.tenants import is_owned, is_scoped
 
 OF_TENANT = "of_tenant"
@@ -37,7 +40,7 @@ def repository_module(module: RenderContext, methods: dict[str, Method]) -> list
                 *module.words(pattern, operation),
                 *method.remarks,
                 *_safe(method),
-                *_unscoped(workload, pattern, operation),
+                *_unscoped(module, pattern, operation),
             ]
             lines += ["", *method.lines(words, module.aio)]
     absent = list(_absent(workload, module))
@@ -70,8 +73,9 @@ def tenant_param(module: RenderContext) -> Param | None:
     return Param(module.names.field(owner.name, attribute.name), type_, InputValue(attribute.name))
 
 
-def _unscoped(workload: Workload, pattern: Pattern, operation: Operation) -> Iterator[str]:
+def _unscoped(module: RenderContext, pattern: Pattern, operation: Operation) -> Iterator[str]:
     """The sentence about a pattern that is not for one tenant, and what it does on the repository of one."""
+    workload = module.workload
     if workload.tenant is None or is_scoped(workload, pattern):
         return
     tenant = f"{{{workload.tenant.attribute}}}"
@@ -79,35 +83,56 @@ def _unscoped(workload: Workload, pattern: Pattern, operation: Operation) -> Ite
     partitions += [request.pk for request in operation.requests if not request.actions]
     if partitions and all(tenant in partition for partition in partitions):
         yield f"It is not for one tenant. On `{OF_TENANT}(…)`, it accepts only that tenant."
+    elif isinstance(pattern, Read) and all(_is_for_all_tenants(module, request) for request in operation.requests):
+        yield f"It is not for one tenant. It works on `{OF_TENANT}(…)`, too."
     else:
         yield f"It is not for one tenant: call it on the repository itself, not on `{OF_TENANT}(…)`."
+
+
+def _is_for_all_tenants(module: RenderContext, request: Request) -> bool:
+    """Whether a tenant's client may send a read: of items without a tenant, apart from the records of tenants."""
+    workload = module.workload
+    tenant = workload.tenant.attribute if workload.tenant else ""
+    tenant_entities = {entity.name for entity in workload.entities if entity.attribute(tenant)}
+    if request.copies or request.counter or not tenant_entities.isdisjoint(request.entities):
+        return False
+    own_keys = _partitions(module, request.slot, request.entities)
+    if not all(isinstance(key, Template) for key in own_keys):
+        return False
+    tenant_keys = _partitions(module, request.slot, tenant_entities)
+    return all(disjoint(own_key, tenant_key) for own_key in own_keys for tenant_key in tenant_keys)
+
+
+def _partitions(module: RenderContext, slot: str, entities: Container[str]) -> list[KeyForm]:
+    """The partition keys of entities in a slot."""
+    return [facet.pk for facet in module.facets if facet.slot == slot and facet.entity in entities]
 
 
 def _safe(method: Method) -> Iterator[str]:
     """The paragraph about the token of a write that has one."""
     for param in method.params:
-        if param.meaning == Option("token"):
+        if param.meaning == Option.TOKEN:
             yield f"Repeated with the same `{param.name}` within ten minutes, it is done once."
 
 
 def methods_of(module: RenderContext) -> dict[str, Method]:
     """The methods of all patterns that the table serves, by the patterns' ids."""
-    found: dict[str, Method] = {}
+    methods: dict[str, Method] = {}
     for pattern in module.workload.patterns:
         operation = module.design.operation(pattern.id)
         if operation is None or reason(module, pattern, operation):
             continue
         if isinstance(pattern, Read):
-            found[pattern.id] = read_method(module, pattern, operation)
+            methods[pattern.id] = read_method(module, pattern, operation)
         else:
-            found[pattern.id] = write_method(module, pattern, operation)
-    return found
+            methods[pattern.id] = write_method(module, pattern, operation)
+    return methods
 
 
 def reason(module: RenderContext, pattern: Pattern, operation: Operation | None) -> str:
     """Why a pattern has no method; empty if it has one."""
     workload = module.workload
-    if any(isinstance(d.pin, OutOfScope) and d.pin.pattern == pattern.id for d in workload.decisions):
+    if pattern.id in workload.out_of_scope:
         return "it is answered by something else than this table"
     if operation is None:
         return "it is not in the design"
@@ -115,7 +140,7 @@ def reason(module: RenderContext, pattern: Pattern, operation: Operation | None)
         return operation.problem
     if not isinstance(pattern, Read) and all(a.verb is Verb.EXPIRE for a in pattern.actions):
         return "DynamoDB does it by itself"
-    if isinstance(pattern, Read) and isinstance(plan := read_plan(module, pattern), Refusal):
+    if isinstance(pattern, Read) and isinstance(plan := plan_read(pattern, workload, module.facets), Refusal):
         return str(plan)  # only in a design whose operations are not those of its keys
     return ""
 

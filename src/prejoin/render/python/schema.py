@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
 
 from prejoin import keys
+from prejoin.constructs.construct import RefreshedConstruct, SchemaCall
+from prejoin.constructs.registry import added_constructs, constructs_of
 from prejoin.design.cost.refreshes import refreshes
-from prejoin.design.mapping.facets import ending, history_key, is_natural, planner_facets, unsaid_ending, when_values
+from prejoin.design.mapping.facets import is_natural, planner_facets, unsaid_ending, when_values
 from prejoin.design.model import Design, Facet, Item, NextAttribute, ProjectionKind, Slot, When
 from prejoin.render.python.layout import (
     STEP,
@@ -24,50 +27,67 @@ from prejoin.render.python.layout import (
 from prejoin.render.python.names import Names
 from prejoin.render.python.values import constant_text, literal
 from prejoin.workload.bounds import is_bounded
-from prejoin.workload.contents import contents_of
-from prejoin.workload.follow_links import FollowLink
-from prejoin.workload.model import VERSION, Attribute, Entity, History, Workload
+from prejoin.workload.model import Attribute, Entity, Workload
 from prejoin.workload.tenants import is_owned, tenant_field
 
 
 def schema_module(workload: Workload, design: Design, names: Names) -> list[str]:
     imports = Imports()
     imports.name("prejoin", "Schema")
-    base = design.slots[0]
     used = {facet.slot for facet in planner_facets(design, workload)}
     stored = [e for e in workload.entities if design.item(e.name)]
-    followed = [one.link for one in refreshes(workload, design)]
-    parts: list[Part] = [_entity(e, design, names, imports, [f for f in followed if f.entity is e]) for e in stored]
+    refreshed = [refresh.bound for refresh in refreshes(workload, design)]
+    parts: list[Part] = [
+        _entity(entity, design, names, imports, [bound for bound in refreshed if bound.entity is entity])
+        for entity in stored
+    ]
     # An index that nothing is in would be made for nothing, and its attributes have no types.
     indexes = [_index(slot) for slot in design.indexes if slot.name in used]
     if indexes:
         imports.name("prejoin", "Index")
         parts.append(keyword("indexes", listing(indexes)))
-    named = [("pk", base.pk[0].name, "pk"), ("sk", base.sk[0].name if base.sk else "sk", "sk")]
-    named += [("type_attribute", design.type_attribute, "entityType"), ("separator", design.separator, "#")]
-    named += [("ttl", unsaid_ending(design, workload), "")]
-    named += [("tenant", tenant_field(workload, names.fields), "")]
-    parts += [keyword(name, string(value)) for name, value, usual in named if value != usual]
-    exempt = [names.classes[e.name] for e in stored if workload.tenant and not is_owned(workload, e.name)]
-    parts += [keyword("exempt", listing(exempt))] if exempt else []
+    parts += _settings(workload, design, names)
     for entity in stored:
         imports.name(".entities", names.classes[entity.name])
     head = docstring(f"The table of {workload.title or 'the application'}: where each entity is found, and by what.")
-    said = '"""The name of the table."""'
-    body = [f"TABLE = {string(design.table)}", said, "", *_made(parts, design, imports)]
+    name_docstring = '"""The name of the table."""'
+    body = [f"TABLE = {string(design.table)}", name_docstring, "", *_schema_lines(parts, design, imports)]
     return [*head, "", *imports.lines(), "", *body]
 
 
-def _made(parts: Iterable[Part], design: Design, imports: Imports) -> list[str]:
+def _settings(workload: Workload, design: Design, names: Names) -> Iterator[Part]:
+    """The settings of the table that are not as usual."""
+    base = design.slots[0]
+    settings = [
+        ("pk", base.pk[0].name, "pk"),
+        ("sk", base.sk[0].name if base.sk else "sk", "sk"),
+        ("type_attribute", design.type_attribute, "entityType"),
+        ("separator", design.separator, "#"),
+        ("ttl", unsaid_ending(design, workload), ""),
+        ("tenant", tenant_field(workload, names.fields), ""),
+    ]
+    for name, value, usual in settings:
+        if value != usual:
+            yield keyword(name, string(value))
+    entity_names = [entity.name for entity in workload.entities if design.item(entity.name)]
+    exempt = [names.classes[name] for name in entity_names if workload.tenant and not is_owned(workload, name)]
+    if exempt:
+        yield keyword("exempt", listing(exempt))
+
+
+def _schema_lines(parts: Iterable[Part], design: Design, imports: Imports) -> list[str]:
     """The lines that make the schema. Where contents are in a store, it is the caller who knows which."""
     if not design.stores:
         return lay(call("SCHEMA = Schema", *parts))
     imports.name("prejoin", "NoStore", "ObjectStore")
-    said = "The schema with a store for large contents", 'In production it is `S3Store("the name of the bucket")`.'
+    paragraphs = (
+        "The schema with a store for large contents",
+        'In production it is `S3Store("the name of the bucket")`.',
+    )
     return [
         "",
         "def schema(store: ObjectStore) -> Schema:",
-        *docstring(*said, indent=STEP),
+        *docstring(*paragraphs, indent=STEP),
         *lay(call("return Schema", *parts), STEP),
         "",
         "",
@@ -76,7 +96,9 @@ def _made(parts: Iterable[Part], design: Design, imports: Imports) -> list[str]:
     ]
 
 
-def _entity(entity: Entity, design: Design, names: Names, imports: Imports, followed: Iterable[FollowLink]) -> Group:
+def _entity(
+    entity: Entity, design: Design, names: Names, imports: Imports, refreshed: Iterable[RefreshedConstruct]
+) -> Group:
     imports.name("prejoin", "Entity", "Key")
     own = design.item(entity.name)
     assert own is not None  # asked for by the caller
@@ -87,109 +109,117 @@ def _entity(entity: Entity, design: Design, names: Names, imports: Imports, foll
         parts.append(keyword("indexes", indexes))
     if own.tag != cls:
         parts.append(keyword("tag", string(own.tag)))
-    renamed = [(string(field), string(name)) for name, field in fields.items() if field != name]
-    if renamed:
-        parts.append(keyword("names", mapping(renamed)))
-    patterns = [_copy(i, entity, fields, design, imports) for i in design.items if i.entity == entity.name and i.copy]
-    for guard in (g for g in design.guards if g.entity == entity.name):
-        imports.name("prejoin", "Unique")
-        patterns.append(call("Unique", *(string(fields[a]) for a in guard.attributes)))
-    twins = [item for item in design.items if item.entity == entity.name and item.change]
-    for twin in twins:
-        owner = keyword("of", string(twin.copy))
-        patterns += [call("Unique", *(string(fields[a]) for a in values), owner) for values in twin.unique]
-    if counter := design.counter(entity.name):
-        imports.name("prejoin", "ShardedCounter")
-        numbers = (string(fields[a]) for a in counter.attributes)
-        also = [keyword("twin", string(twin.copy)) for twin in twins]
-        patterns.append(call("ShardedCounter", *numbers, keyword("shards", str(counter.shards)), *also))
-    for attribute in contents_of(entity):
-        imports.name("prejoin", "Large")
-        store = ["store"] if design.in_store(entity.name, attribute.name) else []
-        also = [keyword("twin", string(twin.copy)) for twin in twins]
-        patterns.append(call("Large", string(fields[attribute.name]), *store, *also))
-    patterns += [_bounds(a, fields, imports) for a in entity.attributes if is_bounded(a)]
-    for pair in own.mirrored:
-        imports.name("prejoin", "Mirror")
-        patterns.append(call("Mirror", string(fields[pair.source]), string(fields[pair.target])))
-    patterns += _read_as(own, fields, imports)
-    patterns += [_next_form(one, entity, fields, imports) for one in own.next_attributes]
-    if entity.history:
-        patterns += _history(entity.history, entity, fields, design, imports, twins)
-    patterns += [_follows(one, names, imports) for one in followed]
-    if ends := ending(design, entity):
-        imports.name("prejoin", "TimeToLive")
-        patterns.append(call("TimeToLive", string(fields[ends])))
+    name_pairs = [(string(field), string(name)) for name, field in fields.items() if field != name]
+    if name_pairs:
+        parts.append(keyword("names", mapping(name_pairs)))
+    patterns = [
+        *_copies(entity, design, names, imports),
+        *_attribute_patterns(entity, own, fields, imports),
+        *_constructs(entity, design, names, imports, refreshed),
+    ]
     if patterns:
         parts.append(keyword("patterns", listing(patterns)))
     return call("Entity", *parts)
 
 
+def _twins(entity: Entity, design: Design) -> list[Item]:
+    """The items of an entity under another key, between two designs."""
+    return [item for item in design.items if item.entity == entity.name and item.change]
+
+
+def _copies(entity: Entity, design: Design, names: Names, imports: Imports) -> Iterator[Group]:
+    """The copies of an entity, and the constructs that the design adds."""
+    fields, twins = names.fields[entity.name], _twins(entity, design)
+    for item in design.items:
+        if item.entity == entity.name and item.copy:
+            yield _copy(item, entity, fields, design, imports)
+    for construct in added_constructs(entity, design):
+        for pattern in construct.schema_calls(design, [twin.copy for twin in twins]):
+            yield _construct(pattern, entity, names, imports)
+    for twin in twins:
+        for values in twin.unique:
+            yield call("Unique", *(string(fields[name]) for name in values), keyword("of", string(twin.copy)))
+
+
+def _constructs(
+    entity: Entity, design: Design, names: Names, imports: Imports, refreshed: Iterable[RefreshedConstruct]
+) -> Iterator[Group]:
+    kept_twins = [twin.copy for twin in _twins(entity, design) if twin.has_history]
+    for bound in (*constructs_of(entity), *refreshed):
+        for pattern in bound.schema_calls(design, kept_twins):
+            yield _construct(pattern, entity, names, imports)
+
+
+def _attribute_patterns(entity: Entity, own: Item, fields: Mapping[str, str], imports: Imports) -> Iterator[Group]:
+    """The bounds of attributes, and what is true of them between two designs."""
+    for attribute in entity.attributes:
+        if is_bounded(attribute):
+            yield _bounds(attribute, fields, imports)
+    for pair in own.mirrored:
+        imports.name("prejoin", "Mirror")
+        yield call("Mirror", string(fields[pair.source]), string(fields[pair.target]))
+    yield from _read_as(own, fields, imports)
+    for form in own.next_attributes:
+        yield _next_form(form, entity, fields, imports)
+
+
 def _bounds(attribute: Attribute, fields: Mapping[str, str], imports: Imports) -> Group:
     imports.name("prejoin", "Bounds")
-    least, greatest = attribute.bounds
-    bounds = [keyword(name, str(bound)) for name, bound in (("min", least), ("max", greatest)) if bound is not None]
+    minimum, maximum = attribute.bounds
+    bounds = [keyword(name, str(bound)) for name, bound in (("min", minimum), ("max", maximum)) if bound is not None]
     return call("Bounds", string(fields[attribute.name]), *bounds)
 
 
 def _read_as(own: Item, fields: Mapping[str, str], imports: Imports) -> list[Group]:
     """The words that are read as members, by attribute."""
     words: dict[str, list[tuple[str, str]]] = {}
-    for one in own.read_members:
-        words.setdefault(one.attribute, []).append((string(one.word), string(one.member)))
+    for member in own.read_members:
+        words.setdefault(member.attribute, []).append((string(member.word), string(member.member)))
     if words:
         imports.name("prejoin", "ReadAs")
     return [call("ReadAs", string(fields[name]), mapping(pairs)) for name, pairs in words.items()]
 
 
-def _next_form(one: NextAttribute, entity: Entity, fields: Mapping[str, str], imports: Imports) -> Group:
+def _next_form(form: NextAttribute, entity: Entity, fields: Mapping[str, str], imports: Imports) -> Group:
     imports.name("prejoin", "NextForm")
-    attribute = entity.attribute(one.name)
+    attribute = entity.attribute(form.name)
     assert attribute is not None  # it is one of both designs
-    parts: list[Part] = [string(fields[one.name])]
-    if one.required:
+    parts: list[Part] = [string(fields[form.name])]
+    if form.required:
         parts.append("required=True")
         if attribute.default is not None:
             parts.append(keyword("default", constant_text(attribute.default, attribute, imports)))
-    if one.values:
-        parts.append(keyword("values", Group("frozenset({", tuple(sorted(map(string, one.values))), "})")))
+    if form.values:
+        parts.append(keyword("values", Group("frozenset({", tuple(sorted(map(string, form.values))), "})")))
     return call("NextForm", *parts)
 
 
-def _follows(one: FollowLink, names: Names, imports: Imports) -> Group:
-    """The attributes that follow a source. Conditions of the writes compare them, not the pattern: `checked=False`."""
-    imports.name("prejoin", "Follows")
-    own, theirs = names.fields[one.entity.name], names.fields[one.source.name]
-    attributes = mapping((string(own[a]), string(theirs[b])) for a, b in one.attributes.items())
-    renamed = [(string(theirs[id_]), string(own[a])) for id_, a in one.by.items() if theirs[id_] != own[a]]
-    by = [keyword("by", mapping(renamed))] if renamed else []
-    return call("Follows", names.classes[one.source.name], attributes, *by, "checked=False")
+def _construct(pattern: SchemaCall, entity: Entity, names: Names, imports: Imports) -> Group:
+    imports.name("prejoin", pattern.name)
+    fields = names.fields[entity.name]
+    parts: list[Part] = []
+    if pattern.of:
+        theirs = names.fields[pattern.of]
+        parts.append(names.classes[pattern.of])
+        parts.append(mapping((string(fields[own]), string(theirs[origin])) for own, origin in pattern.pairs))
+        ids = [(string(theirs[id_]), string(fields[own])) for id_, own in pattern.by if theirs[id_] != fields[own]]
+        parts += [keyword("by", mapping(ids))] if ids else []
+    parts += [string(fields[name]) for name in pattern.attributes]
+    if pattern.key:
+        parts.append(call("Key", *(string(keys.renamed(text, fields)) for text in pattern.key)))
+    parts += pattern.variables
+    for name, value in pattern.options:
+        parts.append(keyword(name, _option(value, imports)))
+    return call(pattern.name, *parts)
 
 
-def _history(
-    kept: History,
-    entity: Entity,
-    fields: Mapping[str, str],
-    design: Design,
-    imports: Imports,
-    twins: Iterable[Item],
-) -> list[Group]:
-    imports.name("prejoin", "History", "Version")
-    limits: list[Part] = []
-    if kept.versions is not None:
-        limits.append(keyword("keep", str(kept.versions)))
-    if kept.seconds is not None:
+def _option(value: object, imports: Imports) -> Part:
+    if isinstance(value, timedelta):
         imports.name("datetime", "timedelta")
-        days, rest = divmod(kept.seconds, 86_400)
-        span = keyword("seconds", str(kept.seconds)) if rest else keyword("days", str(days))
-        limits.append(keyword("keep_for", call("timedelta", span)))
-
-    def key(copy: str = "") -> Group:
-        return call("Key", *(string(keys.renamed(text, fields)) for text in history_key(design, entity, copy)))
-
-    kept_twins = [twin.copy for twin in twins if twin.has_history]
-    of_twins = [call("History", key(copy), *limits, keyword("of", string(copy))) for copy in kept_twins]
-    return [call("Version", string(fields[VERSION])), call("History", key(), *limits), *of_twins]
+        whole_days = not value % timedelta(days=1)
+        span = keyword("days", str(value.days)) if whole_days else keyword("seconds", str(round(value.total_seconds())))
+        return call("timedelta", span)
+    return string(value) if isinstance(value, str) else repr(value)
 
 
 def _copy(item: Item, entity: Entity, fields: Mapping[str, str], design: Design, imports: Imports) -> Group:
@@ -211,8 +241,8 @@ def _copy(item: Item, entity: Entity, fields: Mapping[str, str], design: Design,
 
 def _keys(item: Item, entity: Entity, fields: Mapping[str, str], design: Design, imports: Imports) -> Group | None:
     """The index keys of an item that are built from templates; natural keys need no declaration."""
-    made = [f for f in item.facets[1:] if not _is_natural(f, design)]
-    return mapping((string(f.slot), _key(f, entity, fields, design, imports)) for f in made) if made else None
+    templates = [f for f in item.facets[1:] if not _is_natural(f, design)]
+    return mapping((string(f.slot), _key(f, entity, fields, design, imports)) for f in templates) if templates else None
 
 
 def _is_natural(facet: Facet, design: Design) -> bool:

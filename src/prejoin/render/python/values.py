@@ -8,11 +8,11 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import assert_never
 
-from prejoin.design.document.samples import SampleContent
-from prejoin.render.python.layout import Imports, quoted, string
+from prejoin.render.python.layout import Imports, quote, string
 from prejoin.types import Kind, Type
 from prejoin.workload.constants import constant
 from prejoin.workload.model import Attribute, Value
+from prejoin.workload.samples import SampleContent
 
 _UNITS = ((86_400, "days"), (3600, "hours"), (60, "minutes"), (1, "seconds"))
 
@@ -65,9 +65,9 @@ def literal(value: object, imports: Imports) -> str:
             return string(value)
         case SampleContent():
             imports.name("prejoin", "LargeValue")
-            return f"LargeValue.of({quoted(repr(bytes(value)))})"
+            return f"LargeValue.of({quote(repr(bytes(value)))})"
         case bool() | int() | bytes() | None:
-            return repr(value) if not isinstance(value, bytes) else quoted(repr(value))
+            return repr(value) if not isinstance(value, bytes) else quote(repr(value))
         case Decimal():
             imports.name("decimal", "Decimal")
             return f'Decimal("{value}")'
@@ -86,9 +86,9 @@ def literal(value: object, imports: Imports) -> str:
             imports.name("uuid", "UUID")
             return f'UUID("{value}")'
         case list():
-            return f"[{', '.join(literal(one, imports) for one in value)}]"
+            return f"[{', '.join(literal(element, imports) for element in value)}]"
         case set() | frozenset():
-            return f"{{{', '.join(sorted(literal(one, imports) for one in value))}}}" if value else "set()"
+            return f"{{{', '.join(sorted(literal(element, imports) for element in value))}}}" if value else "set()"
         case Mapping():
             return f"{{{', '.join(f'{string(str(k))}: {literal(v, imports)}' for k, v in value.items())}}}"
         case _:

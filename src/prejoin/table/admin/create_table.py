@@ -35,8 +35,8 @@ def create(
     if schema.ttl:
         yield from _expire(schema, table)
     if if_absent:
-        found = yield from drift(schema, table)
-        if wrong := [one for one in found if one.kind != "extra index"]:
+        differences_found = yield from drift(schema, table)
+        if wrong := [difference for difference in differences_found if difference.kind != "extra index"]:
             raise TableError(f"the table {table} exists, and does not match the schema: {'; '.join(map(str, wrong))}")
 
 
@@ -45,31 +45,36 @@ def add_indexes(schema: Schema, table: str) -> Steps[tuple[str, ...]]:
 
     DynamoDB adds one at a time. Nothing else is changed. A table with other keys is refused.
     """
-    described = yield from describe(table)
-    if described is None:
+    description = yield from describe(table)
+    if description is None:
         raise TableError(f"the table {table} does not exist. Create it with create_table()")
-    if wrong := [one for one in differences(schema, described, {}) if one.kind in ("keys", "type")]:
+    table_differences = differences(schema, description, {})
+    wrong = [difference for difference in table_differences if difference.kind in ("keys", "type")]
+    if wrong:
         raise TableError(f"the table {table} does not match the schema: {'; '.join(map(str, wrong))}")
-    there = {one["IndexName"] for one in described.get("GlobalSecondaryIndexes") or ()}
-    lacking = [index for index in schema.indexes.values() if not index.local and index.name not in there]
+    existing_names = {index["IndexName"] for index in description.get("GlobalSecondaryIndexes") or ()}
+    global_indexes = [index for index in schema.indexes.values() if not index.local]
+    lacking = [index for index in global_indexes if index.name not in existing_names]
+    # UpdateTable takes one new index, and only while the table and its other indexes are active.
     for index in lacking:
         yield from active(table)
-        yield Request("UpdateTable", add_index(schema, table, index, described.get("ProvisionedThroughput") or {}))
+        yield Request("UpdateTable", add_index(schema, table, index, description.get("ProvisionedThroughput") or {}))
     yield from active(table)
     return tuple(index.name for index in lacking)
 
 
 def active(table: str) -> Steps[None]:
     """Wait until a table and all its indexes are active."""
-    waited, pause = 0.0, _FIRST
+    # DynamoDB has no request that waits. Indexes count, too: a table is ACTIVE while an index of it is still CREATING.
+    waiting_time, pause = 0.0, _FIRST
     while True:
         status = yield from _status(table)
         if status == "ACTIVE":
             return
-        if waited >= MOST_SECONDS:
+        if waiting_time >= MOST_SECONDS:
             raise TableError(f"the table {table} is still {status} after {MOST_SECONDS:.0f} seconds")
         yield Pause(pause)
-        waited, pause = waited + pause, min(pause * 1.5, _LONGEST)
+        waiting_time, pause = waiting_time + pause, min(pause * 1.5, _LONGEST)
 
 
 def _status(table: str) -> Steps[str]:
@@ -80,9 +85,9 @@ def _status(table: str) -> Steps[str]:
         if error.code != "ResourceNotFoundException":
             raise
         return "not found"
-    found = answer["Table"]
-    indexes = [one["IndexStatus"] for one in found.get("GlobalSecondaryIndexes", ())]
-    return next((status for status in (found["TableStatus"], *indexes) if status != "ACTIVE"), "ACTIVE")
+    description = answer["Table"]
+    indexes = [index["IndexStatus"] for index in description.get("GlobalSecondaryIndexes", ())]
+    return next((status for status in (description["TableStatus"], *indexes) if status != "ACTIVE"), "ACTIVE")
 
 
 def _expire(schema: Schema, table: str) -> Steps[None]:

@@ -40,7 +40,7 @@ _UNFIT: frozenset[DifferenceKind] = frozenset(
 """Differences with which reads fail, or do not find items."""
 _ENOUGH = 5
 """Items that must all have other keys, so that they are of another design, and not damaged."""
-_NONE = "none"
+_NO_KEY = "none"
 _LONGEST = 200
 """Characters of a value in a message."""
 
@@ -103,16 +103,17 @@ def drift(schema: Schema, table: str, sample: int = 0) -> Steps[list[Difference]
 
     The client of a tenant cannot read the items of others, and compares none.
     """
-    described = yield from describe(table)
-    if described is None:
+    description = yield from describe(table)
+    if description is None:
         return differences(schema, None, {})
     answer = yield Request("DescribeTimeToLive", {"TableName": table})
-    found = differences(schema, described, answer["TimeToLiveDescription"])
-    if schema.fence is not None or _has_other_keys(found):
-        return found
+    table_differences = differences(schema, description, answer["TimeToLiveDescription"])
+    # Without the key attributes of the schema, every item would differ: that says nothing new.
+    if schema.fence is not None or _has_other_keys(table_differences):
+        return table_differences
     items = yield from sample_items(table, sample)
-    retired = (yield from retired_types(schema, table)) if sample else []
-    return [*found, *item_differences(schema, items), *retired]
+    type_differences = (yield from retired_types(schema, table)) if sample else []
+    return [*table_differences, *item_differences(schema, items), *type_differences]
 
 
 def require_fit(schema: Schema, table: str) -> Steps[None]:
@@ -120,26 +121,28 @@ def require_fit(schema: Schema, table: str) -> Steps[None]:
 
     An index or a key more than the schema has is none of these: another version of the code may need it.
     """
-    described = yield from describe(table)
-    found = differences(schema, described, {})
-    if described is not None and schema.fence is None and not _has_other_keys(found):
+    description = yield from describe(table)
+    all_differences = differences(schema, description, {})
+    if description is not None and schema.fence is None and not _has_other_keys(all_differences):
         items = yield from sample_items(table, SAMPLE)
-        found += item_differences(schema, items)
-        found += yield from retired_types(schema, table)
-    unfit = [one for one in found if one.kind in _UNFIT]
+        all_differences += item_differences(schema, items)
+        all_differences += yield from retired_types(schema, table)
+    unfit = [difference for difference in all_differences if difference.kind in _UNFIT]
     if unfit:
         raise UnfitTable(table, unfit)
 
 
-def _has_other_keys(found: Iterable[Difference]) -> bool:
-    """Whether the key attributes of the table have other names, so that items cannot have the keys of the schema."""
-    return any(one.kind == "keys" and one.what == "the table" for one in found)
+def _has_other_keys(table_differences: Iterable[Difference]) -> bool:
+    """Return whether the key attributes of the table have other names, so that no item has the keys of the schema."""
+    return any(difference.kind == "keys" and difference.what == "the table" for difference in table_differences)
 
 
 def sample_items(table: str, number: int) -> Steps[list[Json]]:
     """Read some items from different places of the table, eventually consistent."""
     if number < 1:
         return []
+    # The items of one partition are stored side by side, and are often of the same entities. The segments of a parallel
+    # Scan begin at places that lie apart.
     segments = min(number, _SEGMENTS)
     limits = [number // segments + (segment < number % segments) for segment in range(segments)]
     scans = [
@@ -175,10 +178,10 @@ def retired_types(schema: Schema, table: str) -> Steps[list[Difference]]:
     item = answer.get("Item") or {}
     if item.get(schema.type_attribute) != {"S": STATE_TAG} or "state" not in item:
         return []
-    retired = msgspec.json.decode(item["state"]["S"], type=_TableState).retired
+    tags = msgspec.json.decode(item["state"]["S"], type=_TableState).retired
     return [
         Difference("item keys", tag, "another type and key", tag, _OTHER_DESIGN, of_another_design=True)
-        for tag in retired
+        for tag in tags
         if tag in schema.by_tag
     ]
 
@@ -189,27 +192,29 @@ def item_differences(schema: Schema, items: Iterable[Json]) -> list[Difference]:
     Items with a type that the schema does not have, and expired ones, are left out. So are keys that no read uses, and
     keys that an item has and the schema does not give it: other versions of the code may write them.
     """
-    seen: dict[str, int] = {}
+    item_counts: dict[str, int] = {}
     wrong: dict[tuple[str, str, DifferenceKind], list[tuple[str, str]]] = {}
     for item in items:
         entity = schema.by_tag.get(item.get(schema.type_attribute, {}).get("S", ""))
         if entity is None or is_expired(schema.ttl, item):
             continue
-        seen[entity.tag] = seen.get(entity.tag, 0) + 1
-        for slot, kind, found, wanted in _wrong_keys(schema, entity, item):
-            wrong.setdefault((entity.tag, slot, kind), []).append((found, wanted))
+        item_counts[entity.tag] = item_counts.get(entity.tag, 0) + 1
+        for slot, kind, stored_key, schema_key in _wrong_keys(schema, entity, item):
+            wrong.setdefault((entity.tag, slot, kind), []).append((stored_key, schema_key))
     differences = []
     for (tag, slot, kind), examples in wrong.items():
-        found, wanted = examples[0]
+        stored_key, schema_key = examples[0]
         place = tag if slot == TABLE else f"{tag} in {slot}"
-        what = f"{place}, {len(examples)} of {seen[tag]} items"
+        place_and_count = f"{place}, {len(examples)} of {item_counts[tag]} items"
         if kind == "items":
             fix = _UNREADABLE
         else:
-            fix = _NOT_WRITTEN if all(stored == _NONE for stored, _ in examples) else _OTHER_DESIGN
-        is_of_all = len(examples) == seen[tag] and len(examples) >= _ENOUGH
+            fix = _NOT_WRITTEN if all(stored_text == _NO_KEY for stored_text, _ in examples) else _OTHER_DESIGN
+        is_of_all = len(examples) == item_counts[tag] and len(examples) >= _ENOUGH
         of_another_design = is_of_all and fix is _OTHER_DESIGN
-        differences.append(Difference(kind, what, found[:_LONGEST], wanted[:_LONGEST], fix, of_another_design))
+        differences.append(
+            Difference(kind, place_and_count, stored_key[:_LONGEST], schema_key[:_LONGEST], fix, of_another_design)
+        )
     return differences
 
 
@@ -217,17 +222,17 @@ def _wrong_keys(schema: Schema, entity: BoundEntity[Any], item: Json) -> Iterato
     """Yield the slot, the kind of difference, and the found and wanted key, for each key that is wrong."""
     try:
         values = entity.codec.values(entity.codec.decode(item))
-        expected = {TABLE: schema.facet_key(entity.base, values)}
+        schema_keys = {TABLE: schema.facet_key(entity.base, values)}
         for slot, facet in entity.indexes.items():
             if not facet.write_only and facet.has(values):
-                expected[slot] = _index_key(schema, facet, values)
+                schema_keys[slot] = _index_key(schema, facet, values)
     except (ValueError, TypeError) as error:  # a CodecError, a KeyValueError, or what the class itself says
         yield TABLE, "items", f"{error}", f"a {entity.tag}"
         return
-    for slot, key in expected.items():
-        stored = {name: item[name] for name in key if name in item}
-        if stored.keys() != key.keys() or not all(equal(stored[name], value) for name, value in key.items()):
-            yield slot, "item keys", key_text(stored) if stored else _NONE, key_text(key)
+    for slot, key in schema_keys.items():
+        stored_key = {name: item[name] for name in key if name in item}
+        if stored_key.keys() != key.keys() or not all(equal(stored_key[name], value) for name, value in key.items()):
+            yield slot, "item keys", key_text(stored_key) if stored_key else _NO_KEY, key_text(key)
 
 
 def _index_key(schema: Schema, facet: Facet, values: Mapping[str, Any]) -> Json:
@@ -243,8 +248,8 @@ def describe(table: str) -> Steps[dict[str, Any] | None]:
         if error.code != "ResourceNotFoundException":
             raise
         return None
-    found: dict[str, Any] = answer["Table"]
-    return found
+    description: dict[str, Any] = answer["Table"]
+    return description
 
 
 def differences(schema: Schema, table: Mapping[str, Any] | None, ttl: Mapping[str, Any]) -> list[Difference]:
@@ -255,10 +260,10 @@ def differences(schema: Schema, table: Mapping[str, Any] | None, ttl: Mapping[st
 
 
 def _table(schema: Schema, table: Mapping[str, Any]) -> Iterator[Difference]:
-    wanted = _keys(key_schema(schema, TABLE))
-    if (found := _keys(table["KeySchema"])) != wanted:
-        yield Difference("keys", "the table", found, wanted, _NEW_TABLE)
-    types = {one["AttributeName"]: one["AttributeType"] for one in table["AttributeDefinitions"]}
+    schema_keys = _keys(key_schema(schema, TABLE))
+    if (table_keys := _keys(table["KeySchema"])) != schema_keys:
+        yield Difference("keys", "the table", table_keys, schema_keys, _NEW_TABLE)
+    types = {attribute["AttributeName"]: attribute["AttributeType"] for attribute in table["AttributeDefinitions"]}
     for name, tag in schema.key_types.items():
         if types.get(name, tag) != tag:
             yield Difference("type", name, types[name], tag, _NEW_TABLE)
@@ -267,36 +272,36 @@ def _table(schema: Schema, table: Mapping[str, Any]) -> Iterator[Difference]:
 
 
 def _indexes(schema: Schema, table: Mapping[str, Any]) -> Iterator[Difference]:
-    there = {
-        one["IndexName"]: (one, local)
+    existing_indexes = {
+        index["IndexName"]: (index, local)
         for member, local in (("GlobalSecondaryIndexes", False), ("LocalSecondaryIndexes", True))
-        for one in table.get(member) or ()
+        for index in table.get(member) or ()
     }
     for name, index in schema.indexes.items():
-        what = f"the local index {name}" if index.local else f"the index {name}"
-        found, local = there.pop(name, (None, False))
-        if found is None or local != index.local:
-            is_there = "none" if found is None else "a local one" if local else "a global one"
+        place = f"the local index {name}" if index.local else f"the index {name}"
+        description, local = existing_indexes.pop(name, (None, False))
+        if description is None or local != index.local:
+            is_there = "none" if description is None else "a local one" if local else "a global one"
             fix = _LOCAL if index.local else "add it with add_indexes()"
-            yield Difference("missing index", what, is_there, _keys(key_schema(schema, name)), fix)
+            yield Difference("missing index", place, is_there, _keys(key_schema(schema, name)), fix)
         else:
-            yield from _index(schema, index, what, found)
-    for name, (found, local) in there.items():
+            yield from _index(schema, index, place, description)
+    for name, (description, local) in existing_indexes.items():
         fix = (
             "a local index can only be removed with its table"
             if local
             else "remove it with UpdateTable, or add it to the schema"
         )
-        yield Difference("extra index", f"the index {name}", _keys(found["KeySchema"]), "none", fix)
+        yield Difference("extra index", f"the index {name}", _keys(description["KeySchema"]), "none", fix)
 
 
 def _index(schema: Schema, index: Index, place: str, description: Mapping[str, Any]) -> Iterator[Difference]:
-    keys, wanted = _keys(description["KeySchema"]), _keys(key_schema(schema, index.name))
-    if keys != wanted:
-        yield Difference("keys", place, keys, wanted, _NEW_INDEX)
-    held, hold = _projection(description["Projection"]), _projection(projection(schema, index))
-    if held != hold:
-        yield Difference("projection", place, held, hold, _NEW_PROJECTION)
+    keys, schema_keys = _keys(description["KeySchema"]), _keys(key_schema(schema, index.name))
+    if keys != schema_keys:
+        yield Difference("keys", place, keys, schema_keys, _NEW_INDEX)
+    table_projection, schema_projection = _projection(description["Projection"]), _projection(projection(schema, index))
+    if table_projection != schema_projection:
+        yield Difference("projection", place, table_projection, schema_projection, _NEW_PROJECTION)
     status = description.get("IndexStatus", "ACTIVE")
     if status != "ACTIVE":
         yield Difference("status", place, status, "ACTIVE", "wait for it: it cannot be read until it is active")
@@ -304,24 +309,27 @@ def _index(schema: Schema, index: Index, place: str, description: Mapping[str, A
 
 def _expiry(schema: Schema, ttl: Mapping[str, Any]) -> Iterator[Difference]:
     on = ttl.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
-    found = str(ttl.get("AttributeName", "")) if on else ""
-    if found == schema.ttl:
+    attribute = str(ttl.get("AttributeName", "")) if on else ""
+    if attribute == schema.ttl:
         return
-    if not found:
+    if not attribute:
         fix = "enable it with UpdateTimeToLive"
     elif not schema.ttl:
         fix = "DynamoDB deletes items by it: add ttl=… to the schema, or disable it with UpdateTimeToLive"
     else:
         fix = "disable it with UpdateTimeToLive, and enable it for the other attribute an hour later"
-    yield Difference("ttl", "the table", found or "off", schema.ttl or "off", fix)
+    yield Difference("ttl", "the table", attribute or "off", schema.ttl or "off", fix)
 
 
 def _keys(elements: Sequence[Mapping[str, str]]) -> str:
     """Return a key schema in one line: `country + city, total`."""
-    sides = [[one["AttributeName"] for one in elements if one["KeyType"] == kind] for kind in ("HASH", "RANGE")]
-    return ", ".join(" + ".join(side) for side in sides if side)
+    pk = [element["AttributeName"] for element in elements if element["KeyType"] == "HASH"]
+    sk = [element["AttributeName"] for element in elements if element["KeyType"] == "RANGE"]
+    return ", ".join(" + ".join(names) for names in (pk, sk) if names)
 
 
-def _projection(found: Mapping[str, Any]) -> str:
-    names = found.get("NonKeyAttributes")
-    return f"{found['ProjectionType']} {', '.join(sorted(names))}" if names else str(found["ProjectionType"])
+def _projection(description: Mapping[str, Any]) -> str:
+    names = description.get("NonKeyAttributes")
+    return (
+        f"{description['ProjectionType']} {', '.join(sorted(names))}" if names else str(description["ProjectionType"])
+    )

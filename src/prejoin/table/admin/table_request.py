@@ -41,11 +41,11 @@ def add_index(schema: Schema, table: str, index: Index, throughput: Mapping[str,
     """Return the UpdateTable request that adds an index, with the throughput of a provisioned table."""
     names = schema.keys(index.name).names
     units = {name: throughput.get(name, 0) for name in ("ReadCapacityUnits", "WriteCapacityUnits")}
-    made = _index(schema, index) | ({"ProvisionedThroughput": units} if all(units.values()) else {})
+    creation = _index(schema, index) | ({"ProvisionedThroughput": units} if all(units.values()) else {})
     return {
         "TableName": table,
         "AttributeDefinitions": [{"AttributeName": name, "AttributeType": schema.key_types[name]} for name in names],
-        "GlobalSecondaryIndexUpdates": [{"Create": made}],
+        "GlobalSecondaryIndexUpdates": [{"Create": creation}],
     }
 
 
@@ -56,8 +56,8 @@ def time_to_live(schema: Schema, table: str) -> dict[str, Any]:
 
 def key_schema(schema: Schema, slot: str) -> list[dict[str, str]]:
     keys = schema.keys(slot)
-    found = [{"AttributeName": name, "KeyType": "HASH"} for name in keys.pk]
-    return found + [{"AttributeName": name, "KeyType": "RANGE"} for name in keys.sk]
+    elements = [{"AttributeName": name, "KeyType": "HASH"} for name in keys.pk]
+    return elements + [{"AttributeName": name, "KeyType": "RANGE"} for name in keys.sk]
 
 
 def projection(schema: Schema, index: Index) -> dict[str, Any]:

@@ -124,9 +124,9 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatchWriter):
         It adds the tenant to reads and writes, and refuses any request for items of another tenant before it is sent.
         """
         schema = self.schema.of_tenant(tenant)
-        found = AsyncClient(schema, self.table, self._transport, observe=self._observe, cursors=self._cursors)
-        found._verification = self._verification
-        return found
+        client = AsyncClient(schema, self.table, self._transport, observe=self._observe, cursors=self._cursors)
+        client._verification = self._verification
+        return client
 
     async def create_table(self, *, if_absent: bool = False, **more: Any) -> None:
         """Create the table with its indexes, and wait until it is active.
@@ -136,13 +136,13 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatchWriter):
         """
         from prejoin.table.admin.create_table import create
 
-        await self._unverified()._run(create(self.schema, self.table, if_absent=if_absent, more=more))
+        await self._without_verification()._run(create(self.schema, self.table, if_absent=if_absent, more=more))
 
     async def describe(self) -> dict[str, Any] | None:
         """Return the description of the table, as by DescribeTable; None if there is no such table."""
         from prejoin.table.admin.drift import describe
 
-        return await self._unverified()._run(describe(self.table))
+        return await self._without_verification()._run(describe(self.table))
 
     async def drift(self, *, sample: int = 100) -> list[Difference]:
         """Return the differences between the table and the schema, each with a fix. Empty if there are none.
@@ -153,7 +153,7 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatchWriter):
         """
         from prejoin.table.admin.drift import drift
 
-        return await self._unverified()._run(drift(self.schema, self.table, sample))
+        return await self._without_verification()._run(drift(self.schema, self.table, sample))
 
     async def add_indexes(self) -> tuple[str, ...]:
         """Add the global indexes that the table lacks, wait until they are active, and return their names.
@@ -162,7 +162,7 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatchWriter):
         """
         from prejoin.table.admin.create_table import add_indexes
 
-        return await self._unverified()._run(add_indexes(self.schema, self.table))
+        return await self._without_verification()._run(add_indexes(self.schema, self.table))
 
     async def call(self, operation: str, body: Mapping[str, Any] | None = None, /) -> dict[str, Any]:
         """Send any DynamoDB operation: `await db.call("DescribeTable")`. The TableName is added if it is missing."""
@@ -213,6 +213,7 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatchWriter):
             while True:
                 try:
                     answer = await (self._send(step) if isinstance(step, Request) else self._several(step))
+                # The steps decide what an error means: a conflict to repeat, or an exception for the caller.
                 except (DynamoDBError, TransportError) as error:
                     step = steps.throw(error)
                 else:
@@ -220,7 +221,7 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatchWriter):
         except StopIteration as stop:
             return cast("R", stop.value)
 
-    def _unverified(self) -> AsyncClient:
+    def _without_verification(self) -> AsyncClient:
         """Return the client for requests about the table itself, which may not exist yet."""
         if self._verification is None:
             return self
@@ -230,8 +231,8 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatchWriter):
         """Compare the table with the schema, once for this client and those of its tenants."""
         async with verification.lock:  # calls that come meanwhile wait for it
             if not verification.done:
-                whole = AsyncClient(verification.schema, self.table, self._transport, observe=self._observe)
-                await whole._run(verification.steps(self.table))
+                client = AsyncClient(verification.schema, self.table, self._transport, observe=self._observe)
+                await client._run(verification.steps(self.table))
         self._verification = None
 
     async def _several(self, step: tuple[Request, ...] | Pause | Blocking | Parallel) -> Any:
@@ -258,8 +259,8 @@ class AsyncClient(AsyncReader, AsyncWriter, AsyncBatchWriter):
             answer = await self._transport.send_async(request.operation, _encode(body_of(request, self._lossless)))
             return request.read(answer)
         except DynamoDBError as error:
-            if found := specific_error(error, request, self.table):
-                raise found from error
+            if better_error := specific_error(error, request, self.table):
+                raise better_error from error
             raise
         except (DecodeError, ConnectionResetError) as error:
             raise lost_response(request, error) from error

@@ -123,7 +123,7 @@ class AsyncReader(ABC):
         open range over time buckets. With `unreadable="keep"`, items that do not fit the class do not raise: they are
         in the page's `unreadable`.
         """
-        given = QueryArguments(
+        query_arguments = QueryArguments(
             where,
             equal,
             order,
@@ -137,7 +137,7 @@ class AsyncReader(ABC):
             self._cursors,
             unreadable == "keep",
         )
-        return await self._run(query.query(self.schema, self.table, cls, given))
+        return await self._run(query.query(self.schema, self.table, cls, query_arguments))
 
     @overload
     def pages(
@@ -193,7 +193,7 @@ class AsyncReader(ABC):
         **equal: Any,
     ) -> AsyncIterator[Page[Any]]:
         """Yield the pages of a query, with `size` objects each. The arguments are those of `query`."""
-        given = QueryArguments(
+        query_arguments = QueryArguments(
             where,
             equal,
             order,
@@ -208,11 +208,11 @@ class AsyncReader(ABC):
             unreadable == "keep",
         )
         while True:
-            page = await self._run(query.query(self.schema, self.table, cls, given))
+            page = await self._run(query.query(self.schema, self.table, cls, query_arguments))
             yield page
             if page.cursor is None:
                 return
-            given = given.after_page(page.cursor)
+            query_arguments = query_arguments.after_page(page.cursor)
 
     async def count(
         self,
@@ -226,8 +226,8 @@ class AsyncReader(ABC):
         **equal: Any,
     ) -> int:
         """Return how many objects a query would return. DynamoDB reads and bills all of them to count them."""
-        given = QueryArguments(where, equal, filter=filter, consistent=consistent, now=now)
-        return await self._run(query.count(self.schema, self.table, cls, given))
+        query_arguments = QueryArguments(where, equal, filter=filter, consistent=consistent, now=now)
+        return await self._run(query.count(self.schema, self.table, cls, query_arguments))
 
     async def collect(
         self,
@@ -254,10 +254,10 @@ class AsyncReader(ABC):
         If a class has another name for an attribute, give it in `roles`: `roles={User: {"user_id": "id"}}`.
         `filters` leaves out objects of a class after they are read: `filters={Order: lambda o: o.status == "OPEN"}`.
         """
-        given = QueryArguments(
+        query_arguments = QueryArguments(
             where, equal, order, reverse, limit, after, None, consistent, now, None, self._cursors, unreadable == "keep"
         )
-        return await self._run(query.collect(self.schema, self.table, classes, given, roles, filters))
+        return await self._run(query.collect(self.schema, self.table, classes, query_arguments, roles, filters))
 
     @overload
     async def get_many(
@@ -329,14 +329,16 @@ class AsyncReader(ABC):
         )
 
     @overload
-    async def get_together(self, one: Get[A], /) -> tuple[A | None]: ...
+    async def get_together(self, first: Get[A], /) -> tuple[A | None]: ...
     @overload
-    async def get_together(self, one: Get[A], two: Get[B], /) -> tuple[A | None, B | None]: ...
-    @overload
-    async def get_together(self, one: Get[A], two: Get[B], three: Get[C], /) -> tuple[A | None, B | None, C | None]: ...
+    async def get_together(self, first: Get[A], second: Get[B], /) -> tuple[A | None, B | None]: ...
     @overload
     async def get_together(
-        self, one: Get[A], two: Get[B], three: Get[C], four: Get[D], /
+        self, first: Get[A], second: Get[B], third: Get[C], /
+    ) -> tuple[A | None, B | None, C | None]: ...
+    @overload
+    async def get_together(
+        self, first: Get[A], second: Get[B], third: Get[C], fourth: Get[D], /
     ) -> tuple[A | None, B | None, C | None, D | None]: ...
     @overload
     async def get_together(self, *gets: Get[E]) -> tuple[E | None, ...]: ...
@@ -360,7 +362,7 @@ class AsyncReader(ABC):
     @overload
     def everything(
         self,
-        one: type[E],
+        cls: type[E],
         /,
         *classes: type[E],
         segments: int = 1,

@@ -190,19 +190,19 @@ class AsyncBatchWriter(ABC):
     async def _run(self, steps: Steps[Any], /) -> Any: ...
 
     async def put_many(self, records: Iterable[Any], progress: Progress | None = None, *, read: bool = False) -> int:
-        """Puts many objects, of any entities, as if one after the other; returns how many.
+        """Put many objects, of any entities, as if one after the other. Return how many were written.
 
-        Not in one transaction: if it fails, some are written. Objects with copies, unique values, versions or counters
-        go in transactions; each is written as a whole or not at all, and `PartlyWritten` tells those that were not.
-        Where a put has to know what it replaces, give `read=True`: then items are read first.
+        It is not one transaction: if it fails, some objects are written. Objects with copies, unique values, versions
+        or counters are written in transactions, each as a whole or not at all; `PartlyWritten` lists those that failed.
+        If a put needs to know the item that it replaces, pass `read=True` to read the items first.
         """
         return int(await self._run(batch.put_many(self.schema, self.table, records, progress, read)))
 
     async def insert_many(self, records: Iterable[Any], progress: Progress | None = None) -> int:
-        """Inserts many objects, of any entities; returns how many, or raises `PartlyWritten`.
+        """Insert many objects, of any entities. Return how many, or raise `PartlyWritten`.
 
-        Not in one transaction: each object is inserted, or it is among the failures with the error that `insert` would
-        have raised, such as AlreadyExists.
+        It is not one transaction: each object is inserted, or listed as a failure with the error that `insert` would
+        raise, such as AlreadyExists.
         """
         return int(await self._run(batch.insert_many(self.schema, self.table, records, progress)))
 
@@ -214,8 +214,8 @@ class AsyncBatchWriter(ABC):
         *,
         read: bool = False,
     ) -> int:
-        """Deletes many items of an entity, given by the attributes of their keys or as objects; returns how many.
+        """Delete many items of an entity, given as objects or by the attributes of their keys. Return how many.
 
-        Where a delete has to know what is there, for a unique value or a counter, give `read=True`.
+        If a delete needs to know the item, for a unique value or a counter, pass `read=True` to read the items first.
         """
         return int(await self._run(batch.delete_many(self.schema, self.table, cls, keys, progress, read)))

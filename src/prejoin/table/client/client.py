@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-METERED = frozenset(
+METERED_OPERATIONS = frozenset(
     {"GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query", "Scan"}
     | {"BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"}
 )
@@ -118,9 +118,9 @@ class Client(Reader, Writer, BatchWriter):
         It adds the tenant to reads and writes, and refuses any request for items of another tenant before it is sent.
         """
         schema = self.schema.of_tenant(tenant)
-        found = Client(schema, self.table, self._transport, observe=self._observe, cursors=self._cursors)
-        found._verification = self._verification
-        return found
+        client = Client(schema, self.table, self._transport, observe=self._observe, cursors=self._cursors)
+        client._verification = self._verification
+        return client
 
     def create_table(self, *, if_absent: bool = False, **more: Any) -> None:
         """Create the table with its indexes, and wait until it is active.
@@ -130,13 +130,13 @@ class Client(Reader, Writer, BatchWriter):
         """
         from prejoin.table.admin.create_table import create
 
-        self._unverified()._run(create(self.schema, self.table, if_absent=if_absent, more=more))
+        self._without_verification()._run(create(self.schema, self.table, if_absent=if_absent, more=more))
 
     def describe(self) -> dict[str, Any] | None:
         """Return the description of the table, as by DescribeTable; None if there is no such table."""
         from prejoin.table.admin.drift import describe
 
-        return self._unverified()._run(describe(self.table))
+        return self._without_verification()._run(describe(self.table))
 
     def drift(self, *, sample: int = 100) -> list[Difference]:
         """Return the differences between the table and the schema, each with a fix. Empty if there are none.
@@ -147,7 +147,7 @@ class Client(Reader, Writer, BatchWriter):
         """
         from prejoin.table.admin.drift import drift
 
-        return self._unverified()._run(drift(self.schema, self.table, sample))
+        return self._without_verification()._run(drift(self.schema, self.table, sample))
 
     def add_indexes(self) -> tuple[str, ...]:
         """Add the global indexes that the table lacks, wait until they are active, and return their names.
@@ -156,7 +156,7 @@ class Client(Reader, Writer, BatchWriter):
         """
         from prejoin.table.admin.create_table import add_indexes
 
-        return self._unverified()._run(add_indexes(self.schema, self.table))
+        return self._without_verification()._run(add_indexes(self.schema, self.table))
 
     def call(self, operation: str, body: Mapping[str, Any] | None = None, /) -> dict[str, Any]:
         """Send any DynamoDB operation: `db.call("DescribeTable")`. The TableName is added if it is missing."""
@@ -198,6 +198,7 @@ class Client(Reader, Writer, BatchWriter):
             while True:
                 try:
                     answer = self._send(step) if isinstance(step, Request) else self._several(step)
+                # The steps decide what an error means: a conflict to repeat, or an exception for the caller.
                 except (DynamoDBError, TransportError) as error:
                     step = steps.throw(error)
                 else:
@@ -205,7 +206,7 @@ class Client(Reader, Writer, BatchWriter):
         except StopIteration as stop:
             return cast("R", stop.value)
 
-    def _unverified(self) -> Client:
+    def _without_verification(self) -> Client:
         """Return the client for requests about the table itself, which may not exist yet."""
         if self._verification is None:
             return self
@@ -215,8 +216,8 @@ class Client(Reader, Writer, BatchWriter):
         """Compare the table with the schema, once for this client and those of its tenants."""
         with verification.lock:  # calls that come meanwhile wait for it
             if not verification.done:
-                whole = Client(verification.schema, self.table, self._transport, observe=self._observe)
-                whole._run(verification.steps(self.table))
+                client = Client(verification.schema, self.table, self._transport, observe=self._observe)
+                client._run(verification.steps(self.table))
         self._verification = None
 
     def _several(self, step: tuple[Request, ...] | Pause | Blocking | Parallel) -> Any:
@@ -225,14 +226,15 @@ class Client(Reader, Writer, BatchWriter):
             return None
         if isinstance(step, Blocking):
             return step.call()
-        each: Callable[[Any], Any] = self._run if isinstance(step, Parallel) else self._send
+        run_part: Callable[[Any], Any] = self._run if isinstance(step, Parallel) else self._send
         parts: tuple[Any, ...] = step.conversations if isinstance(step, Parallel) else step
+        # The embedded engine answers at once, in this thread: others would only cost time.
         if len(parts) == 1 or not getattr(self._transport, "concurrent", False):
-            return tuple(map(each, parts))
+            return tuple(map(run_part, parts))
         from concurrent.futures import ThreadPoolExecutor  # most requests are sent alone
 
         with ThreadPoolExecutor(len(parts)) as threads:
-            return tuple(threads.map(each, parts))
+            return tuple(threads.map(run_part, parts))
 
     def _send(self, request: Request) -> Any:
         if self._fence is not None:
@@ -242,8 +244,8 @@ class Client(Reader, Writer, BatchWriter):
                 return report_call(request, self._transport.send(*metered_call(request, self._lossless)), self._observe)
             return request.read(self._transport.send(request.operation, _encode(body_of(request, self._lossless))))
         except DynamoDBError as error:
-            if found := specific_error(error, request, self.table):
-                raise found from error
+            if better_error := specific_error(error, request, self.table):
+                raise better_error from error
             raise
         except (DecodeError, ConnectionResetError) as error:
             raise lost_response(request, error) from error
@@ -269,14 +271,14 @@ def body_of(request: Request, lossless: bool) -> Mapping[str, Any]:
 def metered_call(request: Request, lossless: bool) -> tuple[str, bytes]:
     """Return the operation and the body of a request that returns ConsumedCapacity."""
     body = body_of(request, lossless)
-    if request.operation in METERED:
+    if request.operation in METERED_OPERATIONS:
         body = {**body, "ReturnConsumedCapacity": "TOTAL"}
     return request.operation, _encode(body)
 
 
 def specific_error(error: DynamoDBError, request: Request, table: str) -> Exception | None:
     """Return a more exact error, if there is one."""
-    if error.code == "ResourceNotFoundException" and request.operation in METERED:
+    if error.code == "ResourceNotFoundException" and request.operation in METERED_OPERATIONS:
         return NoSuchTable(table, error)
     return None
 

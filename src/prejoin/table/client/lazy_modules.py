@@ -25,9 +25,9 @@ class Lazy:
     def __getattr__(self, name: str) -> Any:
         from importlib import import_module
 
-        found = getattr(import_module(self._name), name)
-        setattr(self, name, found)
-        return found
+        attribute = getattr(import_module(self._name), name)
+        setattr(self, name, attribute)
+        return attribute
 
 
 if TYPE_CHECKING:  # for type checkers these are the modules themselves

@@ -30,8 +30,10 @@ class Call(msgspec.Struct, frozen=True):
     @property
     def units(self) -> float:
         """The consumed capacity units of the table and its indexes."""
-        found = self.response.get("ConsumedCapacity") or []
-        return float(sum(one["CapacityUnits"] for one in (found if isinstance(found, list) else [found])))
+        capacity = self.response.get("ConsumedCapacity") or []
+        # Operations on several items return a list, one entry for each table.
+        entries = capacity if isinstance(capacity, list) else [capacity]
+        return float(sum(entry["CapacityUnits"] for entry in entries))
 
     @property
     def items(self) -> int:
@@ -44,7 +46,7 @@ class Call(msgspec.Struct, frozen=True):
             case "BatchGetItem":
                 return sum(map(len, self.response["Responses"].values()))
             case "TransactGetItems":
-                return sum("Item" in one for one in self.response["Responses"])
+                return sum("Item" in answer for answer in self.response["Responses"])
             case "BatchWriteItem":
                 return sum(map(len, self.request["RequestItems"].values()))
             case _:

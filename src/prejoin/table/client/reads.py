@@ -140,7 +140,7 @@ class Reader(ABC):
         open range over time buckets. With `unreadable="keep"`, items that do not fit the class do not raise: they are
         in the page's `unreadable`.
         """
-        given = arguments.QueryArguments(
+        query_arguments = arguments.QueryArguments(
             where,
             equal,
             order,
@@ -154,7 +154,7 @@ class Reader(ABC):
             self._cursors,
             unreadable == "keep",
         )
-        return self._run(query.query(self.schema, self.table, cls, given))
+        return self._run(query.query(self.schema, self.table, cls, query_arguments))
 
     @overload
     def pages(
@@ -210,7 +210,7 @@ class Reader(ABC):
         **equal: Any,
     ) -> Iterator[Page[Any]]:
         """Yield the pages of a query, with `size` objects each. The arguments are those of `query`."""
-        given = arguments.QueryArguments(
+        query_arguments = arguments.QueryArguments(
             where,
             equal,
             order,
@@ -225,11 +225,11 @@ class Reader(ABC):
             unreadable == "keep",
         )
         while True:
-            page = self._run(query.query(self.schema, self.table, cls, given))
+            page = self._run(query.query(self.schema, self.table, cls, query_arguments))
             yield page
             if page.cursor is None:
                 return
-            given = given.after_page(page.cursor)
+            query_arguments = query_arguments.after_page(page.cursor)
 
     def count(
         self,
@@ -243,8 +243,8 @@ class Reader(ABC):
         **equal: Any,
     ) -> int:
         """Return how many objects a query would return. DynamoDB reads and bills all of them to count them."""
-        given = arguments.QueryArguments(where, equal, filter=filter, consistent=consistent, now=now)
-        return self._run(query.count(self.schema, self.table, cls, given))
+        query_arguments = arguments.QueryArguments(where, equal, filter=filter, consistent=consistent, now=now)
+        return self._run(query.count(self.schema, self.table, cls, query_arguments))
 
     def collect(
         self,
@@ -271,10 +271,10 @@ class Reader(ABC):
         If a class has another name for an attribute, give it in `roles`: `roles={User: {"user_id": "id"}}`.
         `filters` leaves out objects of a class after they are read: `filters={Order: lambda o: o.status == "OPEN"}`.
         """
-        given = arguments.QueryArguments(
+        query_arguments = arguments.QueryArguments(
             where, equal, order, reverse, limit, after, None, consistent, now, None, self._cursors, unreadable == "keep"
         )
-        return self._run(query.collect(self.schema, self.table, classes, given, roles, filters))
+        return self._run(query.collect(self.schema, self.table, classes, query_arguments, roles, filters))
 
     @overload
     def get_many(
@@ -346,14 +346,14 @@ class Reader(ABC):
         )
 
     @overload
-    def get_together(self, one: Get[A], /) -> tuple[A | None]: ...
+    def get_together(self, first: Get[A], /) -> tuple[A | None]: ...
     @overload
-    def get_together(self, one: Get[A], two: Get[B], /) -> tuple[A | None, B | None]: ...
+    def get_together(self, first: Get[A], second: Get[B], /) -> tuple[A | None, B | None]: ...
     @overload
-    def get_together(self, one: Get[A], two: Get[B], three: Get[C], /) -> tuple[A | None, B | None, C | None]: ...
+    def get_together(self, first: Get[A], second: Get[B], third: Get[C], /) -> tuple[A | None, B | None, C | None]: ...
     @overload
     def get_together(
-        self, one: Get[A], two: Get[B], three: Get[C], four: Get[D], /
+        self, first: Get[A], second: Get[B], third: Get[C], fourth: Get[D], /
     ) -> tuple[A | None, B | None, C | None, D | None]: ...
     @overload
     def get_together(self, *gets: Get[E]) -> tuple[E | None, ...]: ...
@@ -377,7 +377,7 @@ class Reader(ABC):
     @overload
     def everything(
         self,
-        one: type[E],
+        cls: type[E],
         /,
         *classes: type[E],
         segments: int = 1,

@@ -23,12 +23,12 @@ def warn_never_entered(call: str) -> None:
     )
 
 
-class _Update(Generic[E]):
-    """An update block."""
+class _UpdateBase(Generic[E]):
+    """The common part of sync and async update blocks: the draft, and what is sent at the end."""
 
     _result: E | None = None
-    _entered = True  # unless it could be made
-    _done = False
+    _is_entered = True  # unless it could be made
+    _is_done = False
 
     def __init__(
         self, writer: Any, cls: type[E], where: Where[E] | None, known: Mapping[str, Any], how: Mapping[str, Any]
@@ -39,39 +39,39 @@ class _Update(Generic[E]):
         self._known = known
         self._how = how
         self._draft = Draft(writer.schema.entity(cls).codec)
-        self._entered = False
+        self._is_entered = False
 
     @property
     def result(self) -> E:
         """The object that `returning` requests."""
-        if not self._done or not self._how["returning"]:
+        if not self._is_done or not self._how["returning"]:
             raise TableError('an update has a result after its block, if it is requested with returning="new"')
         return cast("E", self._result)
 
-    def _applied(self) -> Any:
+    def _apply_changes(self) -> Any:
         return self._writer.apply(self._cls, changes_of(self._draft), where=self._where, **self._how, **self._known)
 
     def __del__(self) -> None:
-        if not self._entered:
+        if not self._is_entered:
             warn_never_entered(f"db.update({self._cls.__name__}, …)")
 
-    def _begun(self) -> Any:
-        self._entered = True
+    def _begin(self) -> Any:
+        self._is_entered = True
         if self._draft._record.closed:
             self._draft._record.open()
         return self._draft
 
 
-class UpdateBlock(_Update[E]):
+class UpdateBlock(_UpdateBase[E]):
     """An update block: the assignments inside the `with` block are sent as one UpdateItem at its end."""
 
     def __enter__(self) -> E:
-        return self._begun()  # type: ignore[no-any-return]
+        return self._begin()  # type: ignore[no-any-return]
 
     if not TYPE_CHECKING:  # type checkers refuse `async with` by themselves
 
         async def __aenter__(self) -> NoReturn:
-            self._entered = True
+            self._is_entered = True
             raise TypeError("this is not an AsyncClient: write `with db.update(…)`, without async")
 
         async def __aexit__(self, *_: object) -> None: ...
@@ -80,22 +80,22 @@ class UpdateBlock(_Update[E]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None:
-            self._result = self._applied()
-            self._done = True
+            self._result = self._apply_changes()
+            self._is_done = True
         else:
             close(self._draft)
 
 
-class AsyncUpdateBlock(_Update[E]):
+class AsyncUpdateBlock(_UpdateBase[E]):
     """An update block: the assignments inside the `async with` block are sent as one UpdateItem at its end."""
 
     async def __aenter__(self) -> E:
-        return self._begun()  # type: ignore[no-any-return]
+        return self._begin()  # type: ignore[no-any-return]
 
     if not TYPE_CHECKING:  # type checkers refuse `with` by themselves
 
         def __enter__(self) -> NoReturn:
-            self._entered = True
+            self._is_entered = True
             raise TypeError("this is an AsyncClient: write `async with db.update(…)`")
 
         def __exit__(self, *_: object) -> None: ...
@@ -104,7 +104,7 @@ class AsyncUpdateBlock(_Update[E]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None:
-            self._result = await self._applied()
-            self._done = True
+            self._result = await self._apply_changes()
+            self._is_done = True
         else:
             close(self._draft)

@@ -52,7 +52,7 @@ class AttributeCodec(msgspec.Struct, frozen=True):
     def absent(self) -> Default | None:
         """The value for the constructor if an item lacks the attribute; None if there is no such value."""
         if not self.required:
-            return None if self.field.remembered else self.field.default
+            return None if self.field.records_given_fields else self.field.default
         if self.optional:
             return Default(None)
         return Default(factory=self.value.empty) if self.value.empty else None
@@ -60,9 +60,9 @@ class AttributeCodec(msgspec.Struct, frozen=True):
     @property
     def slot(self) -> DecodedField:
         absent = self.absent
-        needed = self.required and absent is None
+        is_required = self.required and absent is None
         parameter = "" if self.field.positional else self.field.parameter or self.name
-        return DecodedField(parameter, self.wire, self.value.wire, needed, absent)
+        return DecodedField(parameter, self.wire, self.value.wire, is_required, absent)
 
 
 class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
@@ -82,7 +82,7 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
 
     cls: type[E]
     attributes: Mapping[str, AttributeCodec]
-    stored: Mapping[str, StoredAs] = {}
+    storage: Mapping[str, StoredAs] = {}
     nulls: frozenset[str] = frozenset()
     """Attributes whose None is written as DynamoDB's NULL. None of the others is left out."""
 
@@ -92,11 +92,11 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
         record: type[E],
         names: Mapping[str, str] | None = None,
         outer: tuple[type, ...] = (),
-        stored: Mapping[str, StoredAs] | None = None,
+        storage: Mapping[str, StoredAs] | None = None,
     ) -> Codec[E]:
         """Return the codec of a class.
 
-        `names` are the names in the table of attributes that have another name there. `stored` changes how attributes
+        `names` are the names in the table of attributes that have another name there. `storage` changes how attributes
         are stored. `outer` are the records that contain this one.
         """
         attributes = {}
@@ -106,11 +106,11 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
                 value = value_codec(field.hint, (*outer, record))
             except CodecError as error:
                 raise SchemaError(f"{record.__name__}.{field.name}: {error}") from None
-            if stored and field.name in stored:
-                value = stored[field.name](value)
+            if storage and field.name in storage:
+                value = storage[field.name](value)
             _check_default(record, field, value)
             attributes[field.name] = AttributeCodec(field, wire, value)
-        codec = cls(record, attributes, stored or {})
+        codec = cls(record, attributes, storage or {})
         for name in names or {}:
             codec.attribute(name)
         return codec
@@ -124,28 +124,28 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
         return {attribute.name: attribute.type for attribute in self.attributes.values()}
 
     def attribute(self, name: str) -> AttributeCodec:
-        found = self.attributes.get(name)
-        if found is None:
+        attribute = self.attributes.get(name)
+        if attribute is None:
             from difflib import get_close_matches  # only for this message
 
             near = get_close_matches(name, self.attributes, 1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(self.attributes)}"
             raise UnknownAttribute(f"{self.name} has no attribute {name}; {hint}")
-        return found
+        return attribute
 
     def view(self, into: type[V]) -> Codec[V]:
         """Return the codec of a class that has some attributes of this one."""
-        found = self._views.get(into)
-        if found is None:
+        codec = self._views.get(into)
+        if codec is None:
             names = {field.name: self.attribute(field.name).wire for field in fields_of(into)}
-            found = Codec.of(into, names, stored=self.stored)
-            for name, attribute in found.attributes.items():
+            codec = Codec.of(into, names, storage=self.storage)
+            for name, attribute in codec.attributes.items():
                 if attribute.value.wire.tag != self.attributes[name].value.wire.tag:
                     raise SchemaError(
                         f"{into.__name__}.{name} is a {attribute.type}, and {self.name}.{name} is a {self.types[name]}"
                     )
-            self._views[into] = found
-        return cast("Codec[V]", found)
+            self._views[into] = codec
+        return cast("Codec[V]", codec)
 
     @cached_property
     def _views(self) -> dict[type, Codec[Any]]:
@@ -198,18 +198,18 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
         parts = []
         for name, attribute in self.attributes.items():
             encode, value, wire = code.constant(attribute.value.encode), code.new_name(), repr(attribute.wire)
-            given = f"({value} := values[{name!r}])"
+            assignment = f"({value} := values[{name!r}])"
             if name in self.nulls:
-                parts.append(f"{wire}: {{'NULL': True}} if {given} is None else {encode}({value})")
+                parts.append(f"{wire}: {{'NULL': True}} if {assignment} is None else {encode}({value})")
                 continue
             if attribute.type.kind is Kind.SET:
                 # DynamoDB has no empty set, so it is left out. `encode` refuses None if it is not optional.
-                absent = f"not {given}" if attribute.optional else f"not {given} and {value} is not None"
+                absent = f"not {assignment}" if attribute.optional else f"not {assignment} and {value} is not None"
                 parts.append(f"**({{}} if {absent} else {{{wire}: {encode}({value})}})")
             elif attribute.optional:
-                parts.append(f"**({{}} if {given} is None else {{{wire}: {encode}({value})}})")
+                parts.append(f"**({{}} if {assignment} is None else {{{wire}: {encode}({value})}})")
             elif attribute.value is TEXT:
-                parts.append(f"{wire}: {{'S': {value}}} if type({given}) is str else {encode}({value})")
+                parts.append(f"{wire}: {{'S': {value}}} if type({assignment}) is str else {encode}({value})")
             else:
                 parts.append(f"{wire}: {encode}(values[{name!r}])")
         return code.function("values", f"{{{', '.join(parts)}}}")
@@ -231,17 +231,20 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
     @cached_property
     def _writers(self) -> dict[str, tuple[str, Callable[[Any], Json], bool]]:
         """For each attribute: its name in the table, its encoder, and whether it is a set."""
-        return {a.name: (a.wire, a.value.encode, a.type.kind is Kind.SET) for a in self.attributes.values()}
+        return {
+            attribute.name: (attribute.wire, attribute.value.encode, attribute.type.kind is Kind.SET)
+            for attribute in self.attributes.values()
+        }
 
     def decode(self, item: Mapping[str, Json]) -> E:
         """Decode an item. Attributes that the class does not have are ignored."""
         values = {}
         for attribute in self.attributes.values():
             parameter = attribute.field.parameter or attribute.name
-            found = item.get(attribute.wire)
-            if found is not None:
+            content = item.get(attribute.wire)
+            if content is not None:
                 try:
-                    values[parameter] = attribute.value.decode(found)
+                    values[parameter] = attribute.value.decode(content)
                 except CodecError as error:
                     raise _unfit(f"{self.name}.{attribute.name}: {error}", attribute.name) from None
             elif attribute.required:
@@ -261,12 +264,12 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
         try:
             return self.decode(item)
         except CodecError as error:
-            found = _unfit(f"{_item_name(tag, key)}: {error}", error.attribute)
+            error_with_item = _unfit(f"{_item_name(tag, key)}: {error}", error.attribute)
         except (ValueError, TypeError) as error:  # from the constructor of the class
-            found = _unfit(f"{_item_name(tag, key)} is no {self.name}: {error}", "")
-            found.__cause__ = error
-        found.entity, found.key, found.item = tag, key, item
-        raise found
+            error_with_item = _unfit(f"{_item_name(tag, key)} is no {self.name}: {error}", "")
+            error_with_item.__cause__ = error
+        error_with_item.entity, error_with_item.key, error_with_item.item = tag, key, item
+        raise error_with_item
 
     @cached_property
     def _slots(self) -> tuple[DecodedField, ...]:
@@ -277,9 +280,9 @@ class Codec(msgspec.Struct, Generic[E], frozen=True, dict=True, eq=False):
         """How an object of this class is decoded inside another object."""
         return Wire("M", self.struct, lambda at, code: source_of(self.cls, self._slots, at, code))
 
-    def struct(self, *more: tuple[str, str, Any]) -> Any:
-        """Return the struct that msgspec decodes items into: the attributes, and `more` (field, name, type)."""
-        return struct_of(self._slots, *more)
+    def struct(self, *extra_fields: tuple[str, str, Any]) -> Any:
+        """Return the struct that msgspec decodes items into: the attributes, and `extra_fields` (field, name, type)."""
+        return struct_of(self._slots, *extra_fields)
 
     @cached_property
     def make(self) -> Callable[[Any], E]:
@@ -330,8 +333,8 @@ def _check_default(record: type, field: Field, value: ValueCodec) -> None:
         return
     default = field.default() if field.default else None
     if default is not None if value.optional else default:
-        nothing = "None" if value.optional else "an empty set"
+        empty_value = "None" if value.optional else "an empty set"
         raise SchemaError(
-            f"{record.__name__}.{field.name} can be {nothing}, which is not stored, so it would be read as its default "
-            f"{default!r}. Make {nothing} the default"
+            f"{record.__name__}.{field.name} can be {empty_value}, which is not stored, so it would be read as its "
+            f"default {default!r}. Make {empty_value} the default"
         )

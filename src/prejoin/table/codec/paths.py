@@ -62,38 +62,42 @@ def place(codec: Codec[Any], path: Steps) -> Place:
     >>> found.steps, found.encode(2)
     (('lines', 3, 'qty'), {'N': '2'})
     """
-    first, *rest = path
+    first, *inner_steps = path
     attribute = codec.attribute(first)
-    if not rest:
+    if not inner_steps:
         return Place(f"{codec.name}.{first}", (attribute.wire,), attribute.value, attribute.optional)
     # All elements of a list have the same type, so one result serves all positions.
     cls: type = codec.cls
-    found = _inside(cls, (first, *(0 if isinstance(step, int) else step for step in rest)))
-    steps = tuple(step if isinstance(step, int) else wire for step, wire in zip(rest, found.steps[1:], strict=True))
-    return Place(f"{codec.name}.{path_text(path)}", (attribute.wire, *steps), found.value, found.optional, found.last)
+    target = _inside(cls, (first, *(0 if isinstance(step, int) else step for step in inner_steps)))
+    steps = tuple(
+        step if isinstance(step, int) else wire for step, wire in zip(inner_steps, target.steps[1:], strict=True)
+    )
+    return Place(
+        f"{codec.name}.{path_text(path)}", (attribute.wire, *steps), target.value, target.optional, target.last
+    )
 
 
 def parent(path: Steps) -> Steps:
     """Return the path that must exist for a change: the parent, or in a list the element itself."""
-    first, *rest = path
-    return path if isinstance(path[-1], int) else (first, *rest[:-1])
+    first, *inner_steps = path
+    return path if isinstance(path[-1], int) else (first, *inner_steps[:-1])
 
 
 @lru_cache(maxsize=1024)
 def _inside(cls: type, path: Steps) -> Place:
-    first, *rest = path
+    first, *inner_steps = path
     hint = Codec.of(cls).attribute(first).field.hint
     steps: list[str | int] = []
     optional = False
     last: Last = "field"
-    for at, step in enumerate(rest):
-        wire, hint, optional, last = _step(f"{cls.__name__}.{path_text((first, *rest[:at]))}", hint, step)
+    for at, step in enumerate(inner_steps):
+        wire, hint, optional, last = _step(f"{cls.__name__}.{path_text((first, *inner_steps[:at]))}", hint, step)
         steps.append(wire)
     value = value_codec(hint)
     return Place(path_text(path), (first, *steps), value, optional or value.optional, last)
 
 
-def _step(where: str, hint: Any, step: str | int) -> tuple[str | int, Any, bool, Last]:
+def _step(location: str, hint: Any, step: str | int) -> tuple[str | int, Any, bool, Last]:
     """Return one step into a type: the name in the table, the type there, whether it is optional, and its kind."""
     hint = _plain(hint)
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
@@ -101,22 +105,23 @@ def _step(where: str, hint: Any, step: str | int) -> tuple[str | int, Any, bool,
         return step, Any, True, "element" if isinstance(step, int) else "entry"
     if is_record(hint):
         if isinstance(step, int):
-            raise UnknownAttribute(f"{where} is a {hint.__name__}, which has attributes, not elements")
+            raise UnknownAttribute(f"{location} is a {hint.__name__}, which has attributes, not elements")
         attribute = Codec.of(hint).attribute(step)
         return attribute.wire, attribute.field.hint, attribute.optional, "field"
     if origin in (list, tuple):
         if not isinstance(step, int):
             raise UnknownAttribute(
-                f"{where} is a list and has no {step}. Its elements are [0], [1], …; += and appended() add to its end"
+                f"{location} is a list and has no {step}. Its elements are [0], [1], …; "
+                "+= and appended() add to its end"
             )
         return step, arguments[0], False, "element"
     if origin in (dict, Mapping):
         if isinstance(step, int):
-            raise UnknownAttribute(f'{where} is a map, and its entries have names: ["name"]')
+            raise UnknownAttribute(f'{location} is a map, and its entries have names: ["name"]')
         return step, arguments[1], True, "entry"
     if origin in (set, frozenset):
-        raise UnknownAttribute(f"{where} is a set and has no {step}. |= adds members, -= removes them")
-    raise UnknownAttribute(f"{where} has no {step} inside")
+        raise UnknownAttribute(f"{location} is a set and has no {step}. |= adds members, -= removes them")
+    raise UnknownAttribute(f"{location} has no {step} inside")
 
 
 def _plain(hint: Any) -> Any:
@@ -127,7 +132,7 @@ def _plain(hint: Any) -> Any:
     if isinstance(hint, typing.NewType):
         return _plain(hint.__supertype__)
     if origin in (typing.Union, types.UnionType):
-        rest = [argument for argument in arguments if argument is not type(None)]
-        if len(rest) == 1:
-            return _plain(rest[0])
+        members = [argument for argument in arguments if argument is not type(None)]
+        if len(members) == 1:
+            return _plain(members[0])
     return hint

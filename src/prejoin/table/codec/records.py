@@ -38,7 +38,7 @@ class Field(msgspec.Struct, frozen=True):
     """Its name in the constructor, if different."""
     positional: bool = False
     """Whether the constructor accepts it by position."""
-    remembered: bool = False
+    records_given_fields: bool = False
     """Whether the object records which fields were given, so that absent attributes must not be given."""
 
 
@@ -111,7 +111,7 @@ def _model_fields(model: Any) -> Iterator[Field]:
             )
         wire = item.serialization_alias or item.alias or name
         default = None if item.is_required() else Default(factory=partial(_default, item))
-        yield Field(name, hint, wire, default is None, default, parameter, remembered=True)
+        yield Field(name, hint, wire, default is None, default, parameter, records_given_fields=True)
 
 
 def _default(item: Any) -> Any:

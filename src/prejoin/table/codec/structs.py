@@ -36,7 +36,7 @@ class Wire(msgspec.Struct, frozen=True):
     @property
     def type(self) -> Any:
         """The type that msgspec decodes a value into."""
-        return _tagged(self.tag, self.content(), self.optional) if self.tag else Any
+        return _tagged_struct(self.tag, self.content(), self.optional) if self.tag else Any
 
     def source(self, at: str, code: FunctionSource) -> str:
         """Return the source of the Python value, from that of the decoded value."""
@@ -48,8 +48,8 @@ class Wire(msgspec.Struct, frozen=True):
             return content
         if not self.optional:
             return self.take(content, code)
-        found = code.new_name()
-        return f"(None if ({found} := {content}) is None else {self.take(found, code)})"
+        name = code.new_name()
+        return f"(None if ({name} := {content}) is None else {self.take(name, code)})"
 
 
 def plain(tag: str, content: Any) -> Wire:
@@ -73,8 +73,8 @@ def or_none(wire: Wire) -> Wire:
 
 def list_of(inner: Wire, container: type) -> Wire:
     def take(at: str, code: FunctionSource) -> str:
-        one = code.new_name()
-        text = f"[{inner.source(one, code)} for {one} in {at}]"
+        element = code.new_name()
+        text = f"[{inner.source(element, code)} for {element} in {at}]"
         return text if container is list else f"{code.constant(container)}({text})"
 
     return Wire("L", lambda: list[inner.type], take)  # type: ignore[name-defined]
@@ -82,8 +82,8 @@ def list_of(inner: Wire, container: type) -> Wire:
 
 def map_of(inner: Wire) -> Wire:
     def take(at: str, code: FunctionSource) -> str:
-        name, one = code.new_name(), code.new_name()
-        return f"{{{name}: {inner.source(one, code)} for {name}, {one} in {at}.items()}}"
+        name, value = code.new_name(), code.new_name()
+        return f"{{{name}: {inner.source(value, code)} for {name}, {value} in {at}.items()}}"
 
     return Wire("M", lambda: dict[str, inner.type], take)  # type: ignore[name-defined]
 
@@ -94,11 +94,11 @@ def set_of(inner: Wire, container: type) -> Wire:
     if take is None:
         return Wire(inner.tag + "S", lambda: container[inner.content()])  # type: ignore[index]
 
-    def taken(at: str, code: FunctionSource) -> str:
-        one = code.new_name()
-        return f"{code.constant(container)}([{take(one, code)} for {one} in {at}])"
+    def take_members(at: str, code: FunctionSource) -> str:
+        member = code.new_name()
+        return f"{code.constant(container)}([{take(member, code)} for {member} in {at}])"
 
-    return Wire(inner.tag + "S", lambda: list[inner.content()], taken)  # type: ignore[misc]
+    return Wire(inner.tag + "S", lambda: list[inner.content()], take_members)  # type: ignore[misc]
 
 
 class DecodedField(msgspec.Struct, frozen=True):
@@ -108,18 +108,20 @@ class DecodedField(msgspec.Struct, frozen=True):
     """Its name in the constructor; empty if it is given by position."""
     wire_name: str
     wire: Wire
-    required: bool
+    is_required: bool
     """Whether every item must have it."""
     default: Default | None = None
     """Its value if an item lacks it; None if the constructor has the default."""
 
 
-def struct_of(slots: Sequence[DecodedField], *more: tuple[str, str, Any]) -> type[msgspec.Struct]:
-    """Return the struct for items: a field for each attribute, and `more` (field, name in the table, type)."""
-    fields: list[Any] = [(field, type_) for field, _, type_ in more]
-    fields += [(f"a{at}", slot.wire.type) for at, slot in enumerate(slots) if slot.required]
-    fields += [(f"a{at}", slot.wire.type, None) for at, slot in enumerate(slots) if not slot.required]
-    rename = {f"a{at}": slot.wire_name for at, slot in enumerate(slots)} | {field: wire for field, wire, _ in more}
+def struct_of(slots: Sequence[DecodedField], *extra_fields: tuple[str, str, Any]) -> type[msgspec.Struct]:
+    """Return the struct for items: a field for each attribute, and `extra_fields` (field, name in the table, type)."""
+    fields: list[Any] = [(field, type_) for field, _, type_ in extra_fields]
+    fields += [(f"a{at}", slot.wire.type) for at, slot in enumerate(slots) if slot.is_required]
+    fields += [(f"a{at}", slot.wire.type, None) for at, slot in enumerate(slots) if not slot.is_required]
+    rename = {f"a{at}": slot.wire_name for at, slot in enumerate(slots)} | {
+        field: wire for field, wire, _ in extra_fields
+    }
     return msgspec.defstruct("Item", fields, rename=rename, gc=False)
 
 
@@ -140,14 +142,14 @@ def source_of(make: Callable[..., Any], slots: Sequence[DecodedField], at: str, 
 
 
 def _argument(slot: DecodedField, field: str, code: FunctionSource) -> str:
-    if slot.required:
+    if slot.is_required:
         return _named_argument(slot.parameter, slot.wire.source(field, code))
-    found = code.new_name()
-    value = slot.wire.source(found, code)
+    name = code.new_name()
+    value = slot.wire.source(name, code)
     if slot.default is None:
-        return f"**({{}} if ({found} := {field}) is None else {{{slot.parameter!r}: {value}}})"
+        return f"**({{}} if ({name} := {field}) is None else {{{slot.parameter!r}: {value}}})"
     absent = code.constant(slot.default.factory or slot.default.value) + "()" * (slot.default.factory is not None)
-    return _named_argument(slot.parameter, f"{absent} if ({found} := {field}) is None else {value}")
+    return _named_argument(slot.parameter, f"{absent} if ({name} := {field}) is None else {value}")
 
 
 def _named_argument(parameter: str, value: str) -> str:
@@ -158,7 +160,7 @@ def _named_argument(parameter: str, value: str) -> str:
 
 
 @cache
-def _tagged(tag: str, content: Any, optional: bool) -> type[msgspec.Struct]:
+def _tagged_struct(tag: str, content: Any, optional: bool) -> type[msgspec.Struct]:
     """Return the struct of `{"S": …}`, or if it is optional, also of `{"NULL": true}`."""
     if not optional:
         return msgspec.defstruct(tag, [(tag, content)], gc=False)

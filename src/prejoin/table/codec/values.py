@@ -55,11 +55,13 @@ def codec_for(hint: Any, record: RecordCodec | None = None) -> ValueCodec:
     >>> str(codec_for(typing.Literal["PENDING", "SHIPPED"]).type)
     'PENDING | SHIPPED'
     """
+    # One list from top to bottom: a type hint is of the first form that it has, so the order matters. `NewType` and
+    # `Annotated` are wrappers, and an enum may be a `str` as well.
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
         inner = codec_for(arguments[0], record)
-        declared = next((extra for extra in arguments[1:] if isinstance(extra, Type)), None)
-        return msgspec.structs.replace(inner, type=declared) if declared else inner
+        declared_type = next((extra for extra in arguments[1:] if isinstance(extra, Type)), None)
+        return msgspec.structs.replace(inner, type=declared_type) if declared_type else inner
     if origin in (typing.Union, types.UnionType):
         return _union(hint, arguments, record)
     if isinstance(hint, typing.NewType):
@@ -81,7 +83,7 @@ def codec_for(hint: Any, record: RecordCodec | None = None) -> ValueCodec:
     raise CodecError(f"{hint!r} is not a type that an attribute can have")
 
 
-def shown(value: object) -> str:
+def message_text(value: object) -> str:
     """Return a value for a message, up to 200 characters of it."""
     text = repr(value)
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
@@ -95,7 +97,7 @@ def typed_coders(
     def check(value: Any) -> None:
         # bool is a subclass of int.
         if not isinstance(value, kinds) or isinstance(value, bool):
-            raise CodecError(f"{shown(value)} is not {name}")
+            raise CodecError(f"{message_text(value)} is not {name}")
 
     def encode_plain(value: Any) -> Json:
         if type(value) not in kinds:
@@ -113,7 +115,7 @@ def typed_coders(
         except CodecError:
             raise
         except (KeyError, TypeError, ValueError, ArithmeticError) as error:
-            raise CodecError(f"{shown(value)} is not {name}") from error
+            raise CodecError(f"{message_text(value)} is not {name}") from error
 
     return encode if write else encode_plain, decode
 
@@ -152,12 +154,12 @@ def _write_datetime(value: datetime) -> str:
 
 
 def _read_datetime(text: str) -> datetime:
-    found = datetime.fromisoformat(text)
-    if found.tzinfo is UTC:
-        return found
-    if found.tzinfo is None:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is UTC:
+        return moment
+    if moment.tzinfo is None:
         raise ValueError("no time zone")
-    return found.astimezone(UTC)
+    return moment.astimezone(UTC)
 
 
 def _read_integer(text: str) -> int:
@@ -210,7 +212,7 @@ def encode_any(value: Any) -> Json:
         return encode_any(value.value)
     if type(value) in _SCALARS and type(value) is not object:
         return _SCALARS[type(value)].encode(value)
-    raise CodecError(f"{shown(value)} is not a value that an attribute can have")
+    raise CodecError(f"{message_text(value)} is not a value that an attribute can have")
 
 
 def decode_any(value: Json) -> Any:
@@ -256,16 +258,16 @@ TEXT = _SCALARS[str]
 
 
 def _union(hint: Any, arguments: tuple[Any, ...], record: RecordCodec | None) -> ValueCodec:
-    rest = [argument for argument in arguments if argument is not type(None)]
-    if set(rest) <= {int, Decimal, float} and len(rest) > 1:
+    members = [argument for argument in arguments if argument is not type(None)]
+    if set(members) <= {int, Decimal, float} and len(members) > 1:
         inner = ValueCodec(
             Type(Kind.NUMBER), *typed_coders((int, Decimal, float), "a number", _write_number, "N", _number), _NUMBER
         )
-    elif len(rest) == 1:
-        inner = codec_for(rest[0], record)
+    elif len(members) == 1:
+        inner = codec_for(members[0], record)
     else:
         raise CodecError(f"{hint!r}: an attribute can have one type, or one type and None")
-    if len(rest) == len(arguments):
+    if len(members) == len(arguments):
         return inner
 
     def encode(value: Any) -> Json:
@@ -294,13 +296,13 @@ def _choice(members: Mapping[Any, Any], hint: Any) -> ValueCodec:
     def encode(value: Any) -> Json:
         word = value.value if isinstance(value, Enum) else value
         if not isinstance(word, str) or word not in members:
-            raise CodecError(f"{shown(value)} is not one of {words}")
+            raise CodecError(f"{message_text(value)} is not one of {words}")
         return {"S": word}
 
     def decode(value: Json) -> Any:
         word = value.get("S")
         if word not in members:
-            raise CodecError(f"{shown(value)} is not one of {words}")
+            raise CodecError(f"{message_text(value)} is not one of {words}")
         return members[word]
 
     wire = plain("S", hint)

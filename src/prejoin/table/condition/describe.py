@@ -21,10 +21,10 @@ def condition_text(conditions: Iterable[Condition]) -> str:
     >>> condition_text([Compare(("stock",), ">=", 3), In(("status",), ("OPEN", "PAID"))])
     "stock >= 3 & one_of(status, ['OPEN', 'PAID'])"
     """
-    return " & ".join(map(_grouped, conditions))
+    return " & ".join(map(_grouped_text, conditions))
 
 
-def _grouped(condition: Condition) -> str:
+def _grouped_text(condition: Condition) -> str:
     text = _text(condition)
     return f"({text})" if isinstance(condition, And | Or) else text
 
@@ -33,8 +33,8 @@ def _text(condition: Condition) -> str:
     match condition:
         case Compare(path, op, value):
             return f"{path_text(path)} {_OPERATORS.get(op, op)} {_value(value)}"
-        case Relate(left, op, right):
-            return f"{_value(left)} {_OPERATORS.get(op, op)} {_value(right)}"
+        case Relate(operand, op, other_operand):
+            return f"{_value(operand)} {_OPERATORS.get(op, op)} {_value(other_operand)}"
         case Between(path, low, high):
             return f"between({path_text(path)}, {_value(low)}, {_value(high)})"
         case Function(function, path, value):
@@ -45,9 +45,9 @@ def _text(condition: Condition) -> str:
         case In(path, values):
             return f"one_of({path_text(path)}, [{', '.join(map(_value, values))}])"
         case And(items):
-            return " & ".join(map(_grouped, items))
+            return " & ".join(map(_grouped_text, items))
         case Or(items):
-            return " | ".join(map(_grouped, items))
+            return " | ".join(map(_grouped_text, items))
         case Not(item):
             return f"~({_text(item)})"
         case _:

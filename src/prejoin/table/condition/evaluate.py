@@ -22,7 +22,7 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-_ORDERED = ({"S"}, {"N"}, {"B"})
+_COMPARABLE_TAGS = ({"S"}, {"N"}, {"B"})
 
 
 def holds(condition: Condition, codec: Codec[Any], item: Mapping[str, Json]) -> bool:
@@ -42,28 +42,28 @@ def holds(condition: Condition, codec: Codec[Any], item: Mapping[str, Json]) -> 
         case Exists((str(name),), present):
             return (codec.attribute(name).wire in item) is present
         case Compare((str(name),), op, value):
-            expected = value.json if isinstance(value, Stored) else codec.encode_value(name, value)
-            if expected.keys() not in _ORDERED or codec.other_word(name, value) is not None:
+            operand = value.json if isinstance(value, Stored) else codec.encode_value(name, value)
+            if operand.keys() not in _COMPARABLE_TAGS or codec.other_word(name, value) is not None:
                 return _by_expression(condition, codec, item)
-            found = item.get(codec.attribute(name).wire)
+            content = item.get(codec.attribute(name).wire)
             # An absent value, or one of another type, is not equal to any value, and neither less nor greater.
-            if found is None or found.keys() != expected.keys():
+            if content is None or content.keys() != operand.keys():
                 return op == "<>"
-            return _OPERATORS[op](ordered(found), ordered(expected))
+            return _OPERATORS[op](ordered(content), ordered(operand))
         case And(items):
-            return all(holds(one, codec, item) for one in items)
+            return all(holds(part, codec, item) for part in items)
         case Or(items):
-            return any(holds(one, codec, item) for one in items)
-        case Not(one):
-            return not holds(one, codec, item)
+            return any(holds(part, codec, item) for part in items)
+        case Not(part):
+            return not holds(part, codec, item)
         case _:
             return _by_expression(condition, codec, item)
 
 
 def _by_expression(condition: Condition, codec: Codec[Any], item: Mapping[str, Json]) -> bool:
-    to = Placeholders()
-    text = render(condition, codec, to)
-    parameters = to.parameters()
+    placeholders = Placeholders()
+    text = render(condition, codec, placeholders)
+    parameters = placeholders.parameters()
     names, values = parameters.get("ExpressionAttributeNames"), parameters.get("ExpressionAttributeValues")
     # DynamoDB stores 1.50 as 1.5; other servers may not.
     return evaluate(bind_condition(text, Substitutions(names, values)), canonical_item(item))

@@ -121,7 +121,7 @@ class RecordedItem:
         """The name of its class."""
         return self._codec.name
 
-    def shown(self, path: Steps) -> str:
+    def attribute_repr(self, path: Steps) -> str:
         """Return the repr of an attribute: `<recorded Order.total>`. `check_text` refuses it as a value."""
         text = f"<recorded {self.name}.{path_text(path)}>"
         self.remember(text)
@@ -136,7 +136,7 @@ class RecordedItem:
         if self.mark is None or not self.mark.texts:
             return
         text = repr(value)
-        if any(one in text for one in self.mark.texts):
+        if any(marker in text for marker in self.mark.texts):
             raise NotAValue(f"{text} contains the repr() of a recorded attribute, which is not its value")
 
     def computes(self, path: Steps) -> Mark:
@@ -196,27 +196,27 @@ class Path:
     def __ge__(self, other: object) -> Condition:
         return _compare(self, ">=", other)
 
-    def __add__(self, more: object) -> Computed:
-        if isinstance(more, _LISTS):
-            return Joined(self._path, more, recorded=self._owner.computes(self._path))
-        if isinstance(more, _TEXTS):
+    def __add__(self, operand: object) -> Computed:
+        if isinstance(operand, _LISTS):
+            return Joined(self._path, operand, recorded=self._owner.computes(self._path))
+        if isinstance(operand, _TEXTS):
             raise self._owner.no_value(self._path, "joined with text")
-        return Sum(self._path, "+", more, recorded=self._owner.computes(self._path))
+        return Sum(self._path, "+", operand, recorded=self._owner.computes(self._path))
 
-    def __radd__(self, more: object) -> Computed:
-        if isinstance(more, _LISTS):
-            return Joined(self._path, more, True, recorded=self._owner.computes(self._path))
-        return self + more
+    def __radd__(self, operand: object) -> Computed:
+        if isinstance(operand, _LISTS):
+            return Joined(self._path, operand, True, recorded=self._owner.computes(self._path))
+        return self + operand
 
-    def __sub__(self, less: object) -> Computed:
-        if isinstance(less, _SETS):
-            return Members(self._path, "-", less, recorded=self._owner.computes(self._path))
-        return Sum(self._path, "-", less, recorded=self._owner.computes(self._path))
+    def __sub__(self, operand: object) -> Computed:
+        if isinstance(operand, _SETS):
+            return Members(self._path, "-", operand, recorded=self._owner.computes(self._path))
+        return Sum(self._path, "-", operand, recorded=self._owner.computes(self._path))
 
-    def __or__(self, more: object) -> Computed:
-        if not isinstance(more, _SETS):
+    def __or__(self, operand: object) -> Computed:
+        if not isinstance(operand, _SETS):
             raise self._owner.no_value(self._path, "combined so")
-        return Members(self._path, "+", more, recorded=self._owner.computes(self._path))
+        return Members(self._path, "+", operand, recorded=self._owner.computes(self._path))
 
     def __bool__(self) -> bool:
         raise self._owner.no_value(self._path, "tested")
@@ -231,10 +231,10 @@ class Path:
         raise self._owner.no_value(self._path, f"searched for {member!r} with 'in'")
 
     def __call__(self, *_: object, **__: object) -> Any:
-        name, *rest = self._path
-        if not rest:
+        name, *inner_steps = self._path
+        if not inner_steps:
             raise self._owner.no_value(self._path, "called")
-        raise self._owner.no_value((name, *rest[:-1]), f"asked for .{rest[-1]}()")
+        raise self._owner.no_value((name, *inner_steps[:-1]), f"asked for .{inner_steps[-1]}()")
 
     def __str__(self) -> str:
         raise self._owner.no_value(self._path, "written as text")
@@ -249,23 +249,24 @@ class Path:
         raise self._owner.no_value(self._path, "copied")
 
     def __repr__(self) -> str:
-        return self._owner.shown(self._path)
+        return self._owner.attribute_repr(self._path)
 
 
-def _refused(how: str) -> Callable[..., Any]:
+def _refusal_of(how: str) -> Callable[..., Any]:
     def method(self: Path, *_: object) -> Any:
         raise self._owner.no_value(self._path, how)
 
     return method
 
 
+# All other operators and conversions, which would turn the stand-in of an attribute into a plain value.
 for _name in ("int", "float", "complex", "index", "round", "trunc", "floor", "ceil", "bytes", "fspath", "reversed"):
-    setattr(Path, f"__{_name}__", _refused("turned into a value"))
+    setattr(Path, f"__{_name}__", _refusal_of("turned into a value"))
 for _name in ("mul", "truediv", "floordiv", "mod", "divmod", "pow", "matmul", "lshift", "rshift", "and", "xor"):
-    setattr(Path, f"__{_name}__", _refused("computed with in this way"))
-    setattr(Path, f"__r{_name}__", _refused("computed with in this way"))
+    setattr(Path, f"__{_name}__", _refusal_of("computed with in this way"))
+    setattr(Path, f"__r{_name}__", _refusal_of("computed with in this way"))
 for _name in ("rsub", "ror", "neg", "pos", "abs", "invert"):
-    setattr(Path, f"__{_name}__", _refused("computed with in this way"))
+    setattr(Path, f"__{_name}__", _refusal_of("computed with in this way"))
 
 
 class Size:
@@ -311,7 +312,7 @@ class Size:
         raise self.owner.no_value(self.path, "copied")
 
     def __repr__(self) -> str:
-        return f"size({self.owner.shown(self.path)})"
+        return f"size({self.owner.attribute_repr(self.path)})"
 
 
 def _compare(path: Path, op: Op, other: object) -> Condition:
@@ -322,13 +323,13 @@ def _compare(path: Path, op: Op, other: object) -> Condition:
     return Compare(path._path, op, other)
 
 
-def _relate(left: Path | Size, op: Op, right: object) -> Condition:
-    if isinstance(right, Path | Size) and owner_of(left) is not owner_of(right):
+def _relate(operand: Path | Size, op: Op, other_operand: object) -> Condition:
+    if isinstance(other_operand, Path | Size) and owner_of(operand) is not owner_of(other_operand):
         raise TableError(
-            f"{left!r} and {right!r} are of different items, and DynamoDB compares attributes of one item only. Get "
-            "the other item first, and compare with its value"
+            f"{operand!r} and {other_operand!r} are of different items, and DynamoDB compares attributes of one item "
+            "only. Get the other item first, and compare with its value"
         )
-    return Relate(left, op, right)
+    return Relate(operand, op, other_operand)
 
 
 def owner_of(operand: Path | Size) -> RecordedItem:
@@ -367,10 +368,10 @@ def of_type(attribute: object, tag: TypeTag) -> bool:
 
 def one_of(attribute: T | None, values: Iterable[T]) -> bool:
     """The attribute equals one of the values."""
-    found = tuple(values)
-    if not found:
+    choices = tuple(values)
+    if not choices:
         raise TableError(f"one_of({path_text(path_of(attribute))}, …) needs at least one value")
-    return cast("bool", In(path_of(attribute), found))
+    return cast("bool", In(path_of(attribute), choices))
 
 
 def size(attribute: Sized | None) -> int:
@@ -425,7 +426,7 @@ class Recorder:
         return text
 
 
-def recorded(where: Callable[[Any], Any] | None, codec: Codec[Any]) -> Condition | None:
+def recorded(predicate: Callable[[Any], Any] | None, codec: Codec[Any]) -> Condition | None:
     """Return the condition that a function returns.
 
     >>> from dataclasses import dataclass
@@ -435,9 +436,9 @@ def recorded(where: Callable[[Any], Any] | None, codec: Codec[Any]) -> Condition
     >>> recorded(lambda p: p.stock >= 3, Codec.of(Product))
     Compare(path=('stock',), op='>=', value=3)
     """
-    if where is None:
+    if predicate is None:
         return None
-    return _condition(where(Recorder(codec)))
+    return _condition(predicate(Recorder(codec)))
 
 
 def conjuncts(condition: Condition | None) -> tuple[Condition, ...]:
@@ -458,9 +459,9 @@ def attributes_in(condition: Condition) -> list[str]:
             raise AssertionError(condition)
 
 
-def both(one: Condition | None, other: Condition) -> Condition:
+def both(first: Condition | None, second: Condition) -> Condition:
     """Return the conjunction of two conditions, of which the first may be None."""
-    return other if one is None else one & other
+    return second if first is None else first & second
 
 
 def step(at: str | int) -> str | int:

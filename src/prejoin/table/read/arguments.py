@@ -68,8 +68,8 @@ class QueryArguments(msgspec.Struct, frozen=True):
 
     def key_values(self, codec: Codec[Any]) -> KeyValues:
         """Return what a key can test: the equalities, by keyword or in `where`, and the rest of `where`."""
-        where = recorded(self.where, codec)
-        return KeyValues(dict(self.equal)) if where is None else key_values(where, self.equal)
+        condition = recorded(self.where, codec)
+        return KeyValues(dict(self.equal)) if condition is None else key_values(condition, self.equal)
 
     def recorded_filter(self, codec: Codec[Any]) -> tuple[Condition | None, frozenset[str]]:
         """Return the filter, and the attributes that it tests."""
@@ -88,9 +88,9 @@ class _AttributeRecorder(Recorder):
         self._seen: set[str] = set()
 
     def __getattr__(self, name: str) -> Path:
-        found = super().__getattr__(name)
+        path = super().__getattr__(name)
         self._seen.add(name)
-        return found
+        return path
 
 
 class KeyValues(msgspec.Struct, frozen=True):
@@ -105,47 +105,37 @@ class KeyValues(msgspec.Struct, frozen=True):
     def check_only(self, schema: Schema, entity: BoundEntity[Any]) -> None:
         """Refuse conditions on attributes that decide about no sparse index."""
         deciding = {when.attribute for facet in schema.facets if facet.entity == entity.tag for when in facet.when}
-        for one in self.only:
-            if one.attribute not in deciding:
-                raise TableError(f"no key can test that {one}. If it excludes few items, pass it as filter=")
+        for condition in self.only:
+            if condition.attribute not in deciding:
+                raise TableError(f"no key can test that {condition}. If it excludes few items, pass it as filter=")
 
 
-def key_values(where: Condition, equal: Mapping[str, Any]) -> KeyValues:
+def key_values(condition: Condition, equal: Mapping[str, Any]) -> KeyValues:
     """Split a condition: equalities, in addition to those given; a range over one attribute; and conditions that a
     sparse index may meet.
     """
+    # DynamoDB's key condition: the partition key equals a value, and the sort key is in at most one range.
     values = dict(equal)
+    only: set[When] = set()
     attribute = ""
     bounds: Bounds | None = None
-    only: set[When] = set()
-    for condition in conjuncts(where):
-        match condition:
+    for conjunct in conjuncts(condition):
+        match conjunct:
             case Compare((str(name),), "=", value):
                 if name in values:
                     raise TableError(f"{name} is given twice")
                 values[name] = value
-                continue
-            case Compare((str(name),), "<" | "<=" | ">" | ">=" as op, value):
-                new = Bounds.of(op, value)
-            case Between((str(name),), low, high):
-                new = Bounds(low, high)
-            case Function("begins_with", (str(name),), value):
-                new = Bounds.of("begins_with", value)
             case Exists((str(name),), present):
                 only.add(When(name, absent=not present))
-                continue
-            case In((str(name),), several):
-                only.add(When(name, frozenset(map(plain, several))))
-                continue
+            case In((str(name),), choices):
+                only.add(When(name, frozenset(map(plain, choices))))
             case _:
-                raise TableError(
-                    f"no key can test {condition_text([condition])}. If it excludes few items, pass it as filter="
-                )
-        if new.low is None and new.high is None:
-            raise TableError(f"{name} is compared with None. A range needs a value")
-        if attribute not in ("", name):
-            raise TableError(f"a query has a range over one attribute, not over {attribute} and {name}. Use filter=")
-        attribute, bounds = name, new if bounds is None else _intersection(name, bounds, new)
+                name, ends = _range_of(conjunct)
+                if attribute not in ("", name):
+                    raise TableError(
+                        f"a query has a range over one attribute, not over {attribute} and {name}. Use filter="
+                    )
+                attribute, bounds = name, ends if bounds is None else _intersection(name, bounds, ends)
     if bounds is None:
         return KeyValues(values, only=frozenset(only))
     if attribute in values:
@@ -153,8 +143,26 @@ def key_values(where: Condition, equal: Mapping[str, Any]) -> KeyValues:
     return KeyValues(values, Within(attribute, _operator(bounds)), bounds, frozenset(only))
 
 
-def _intersection(name: str, one: Bounds, other: Bounds) -> Bounds:
-    low, high = (one, other) if one.high is None else (other, one)
+def _range_of(condition: Condition) -> tuple[str, Bounds]:
+    """Return the attribute and the bounds of a condition that is a range; raise TableError for any other."""
+    match condition:
+        case Compare((str(name),), "<" | "<=" | ">" | ">=" as op, value):
+            bounds = Bounds.of(op, value)
+        case Between((str(name),), low, high):
+            bounds = Bounds(low, high)
+        case Function("begins_with", (str(name),), value):
+            bounds = Bounds.of("begins_with", value)
+        case _:
+            raise TableError(
+                f"no key can test {condition_text([condition])}. If it excludes few items, pass it as filter="
+            )
+    if bounds.low is None and bounds.high is None:
+        raise TableError(f"{name} is compared with None. A range needs a value")
+    return name, bounds
+
+
+def _intersection(name: str, first: Bounds, second: Bounds) -> Bounds:
+    low, high = (first, second) if first.high is None else (second, first)
     if low.beginning or high.beginning or low.low is None or low.high is not None or high.low is not None:
         raise TableError(f"the conditions on {name} are not one range, from one value to another")
     return Bounds(low.low, high.high, low.low_open, high.high_open)

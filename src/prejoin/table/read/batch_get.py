@@ -42,10 +42,11 @@ def get_many(
     plan: ReadPlan | None = None
     order: list[KeyValues] = []
     waiting: dict[KeyValues, Json] = {}
-    for given in keys:
-        found, values = plan_read(schema, (entity,), given, consistent=consistent, into=into)
-        plan = _checked(plan, found, given)
+    for attributes in keys:
+        key_plan, values = plan_read(schema, (entity,), attributes, consistent=consistent, into=into)
+        plan = _check_key_plan(plan, key_plan, attributes)
         key = key_of(schema, plan, values)
+        # DynamoDB refuses a key that is requested twice, and returns items in no order.
         order.append(sortable(key, names))
         waiting[order[-1]] = key
     if plan is None:
@@ -59,7 +60,7 @@ def get_many(
     return [objects.get(key) for key in order]
 
 
-def _checked(first: ReadPlan | None, plan: ReadPlan, key: Mapping[str, Any]) -> ReadPlan:
+def _check_key_plan(first: ReadPlan | None, plan: ReadPlan, key: Mapping[str, Any]) -> ReadPlan:
     """Return the plan of a key, if it is a whole key of the table and names the same attributes as the first one."""
     if plan.plan.operation != "GetItem":
         raise TableError(
@@ -82,29 +83,33 @@ def _read_all(
     progress: Callable[[int], None] | None,
 ) -> Steps[dict[KeyValues, Any]]:
     decoder, total, attempt = plan.decoder, len(waiting), 0
-    found: dict[KeyValues, Any] = {}
-    rest = list(waiting.values())
-    while rest:
-        now, rest = rest[: BATCHES * MOST_KEYS], rest[BATCHES * MOST_KEYS :]
-        batches = [now[at : at + MOST_KEYS] for at in range(0, len(now), MOST_KEYS)]
+    objects: dict[KeyValues, Any] = {}
+    remaining = list(waiting.values())
+    while remaining:
+        wave, remaining = remaining[: BATCHES * MOST_KEYS], remaining[BATCHES * MOST_KEYS :]
+        batches = [wave[at : at + MOST_KEYS] for at in range(0, len(wave), MOST_KEYS)]
         answers = yield from send_all([_request(table, plan, names, keys, extra) for keys in batches])
-        left = [key for answer in answers for key in answer.unprocessed.get(table, {}).get("Keys", ())]
+        unread = [key for answer in answers for key in answer.unprocessed_keys.get(table, {}).get("Keys", ())]
         for answer in answers:
-            for key, one in zip(answer.keys, answer.objects, strict=True):
-                found[sortable(key, names)] = decoder.matched(one, key_text({name: key[name] for name in names}))
-        rest = left + rest
-        if progress and len(left) < len(now):
-            progress(total - len(rest))
-        if left:
-            attempt = attempt + 1 if len(left) == len(now) else 0
+            for key, result in zip(answer.keys, answer.objects, strict=True):
+                objects[sortable(key, names)] = decoder.require_match(
+                    result, key_text({name: key[name] for name in names})
+                )
+        remaining = unread + remaining
+        if progress and len(unread) < len(wave):
+            progress(total - len(remaining))
+        # A response has up to 16 MB. Keys beyond that, or beyond the capacity of the table, are no error: they are
+        # listed as unprocessed. Only responses without a single item count as attempts.
+        if unread:
+            attempt = attempt + 1 if len(unread) == len(wave) else 0
             if attempt == ATTEMPTS:
                 raise Unanswered(
-                    f"{len(rest)} of {total} keys were not read: DynamoDB had no capacity for {ATTEMPTS} requests in "
-                    "a row",
-                    rest,
+                    f"{len(remaining)} of {total} keys were not read: DynamoDB had no capacity for {ATTEMPTS} requests "
+                    "in a row",
+                    remaining,
                 )
             yield pause(attempt)
-    return found
+    return objects
 
 
 def _request(table: str, plan: ReadPlan, names: tuple[str, ...], keys: list[Json], extra: Mapping[str, Any]) -> Request:

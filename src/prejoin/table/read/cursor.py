@@ -55,11 +55,11 @@ _NO_TIME = -(2**63)
 _decode_position = msgspec.json.Decoder(Position).decode
 
 
-def fingerprint(*what: Any) -> str:
-    """A short text that identifies a query."""
+def fingerprint(*parts: Any) -> str:
+    """Return a short text that identifies a query."""
     import hashlib  # only programs that read pages need it
 
-    return hashlib.blake2b(repr(what).encode(), digest_size=9).hexdigest()
+    return hashlib.blake2b(repr(parts).encode(), digest_size=9).hexdigest()
 
 
 # --- Text -------------------------------------------------------------------------------------------------------------
@@ -90,13 +90,16 @@ def to_text(content: bytes) -> str:
 
 
 def from_text(cursor: str) -> bytes:
-    """The bytes of a cursor. Base64 has several texts for the same bytes; only the one that we write is accepted."""
+    """Return the bytes of a cursor.
+
+    Base64 has several texts for the same bytes; only the one that we write is accepted.
+    """
     try:
         content = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
     except (ValueError, TypeError):
-        raise damaged() from None
+        raise damage_error() from None
     if not content or to_text(content) != cursor:
-        raise damaged()
+        raise damage_error()
     return content
 
 
@@ -104,10 +107,10 @@ def decode_position(content: bytes) -> Position:
     try:
         return _decode_position(content)
     except (ValueError, msgspec.MsgspecError, RecursionError):
-        raise damaged() from None
+        raise damage_error() from None
 
 
-def damaged() -> CursorError:
+def damage_error() -> CursorError:
     # The cursor is not shown: it may be long, it holds keys, and it comes from outside.
     return CursorError("this is not a cursor, or it is damaged")
 
@@ -132,13 +135,13 @@ def begun(cursor: str | None) -> datetime:
         content = None if cursor is None else from_text(cursor)
         if content is None:
             return present
-        sealed = content[0] < _FIRST_OF_JSON
-        until = read_header(content)[2] if sealed else decode_position(content).until
+        is_sealed = content[0] < _FIRST_OF_JSON
+        until = read_header(content)[2] if is_sealed else decode_position(content).until
     except CursorError:
         return present  # the query that gets this cursor refuses it
     if until is None:
         return present
-    if not (_EARLIEST if sealed else present - _MOST_AGE) <= until <= present + _SKEW:
+    if not (_EARLIEST if is_sealed else present - _MOST_AGE) <= until <= present + _SKEW:
         raise CursorError("the cursor is of a time too long ago, or in the future: begin again with the first page")
     return until
 
@@ -148,20 +151,20 @@ _FIRST_OF_JSON = 0x20
 HEADER_SIZE = 13
 
 
-def write_header(kind: int, issued: int, until: datetime | None) -> bytes:
-    """The header of a sealed cursor: its kind, the second in which it was written, the time of its query."""
+def write_header(kind: int, issue_time: int, until: datetime | None) -> bytes:
+    """Return the header of a sealed cursor: its kind, the second in which it was written, the time of its query."""
     time = _NO_TIME if until is None else (until - _EPOCH) // _MICROSECOND
-    return bytes((kind,)) + issued.to_bytes(4, "big") + time.to_bytes(8, "big", signed=True)
+    return bytes((kind,)) + issue_time.to_bytes(4, "big") + time.to_bytes(8, "big", signed=True)
 
 
 def read_header(content: bytes) -> tuple[int, int, datetime | None]:
     if len(content) < HEADER_SIZE:
-        raise damaged()
-    issued, time = int.from_bytes(content[1:5], "big"), int.from_bytes(content[5:13], "big", signed=True)
+        raise damage_error()
+    issue_time, time = int.from_bytes(content[1:5], "big"), int.from_bytes(content[5:13], "big", signed=True)
     try:
-        return content[0], issued, None if time == _NO_TIME else _EPOCH + timedelta(microseconds=time)
+        return content[0], issue_time, None if time == _NO_TIME else _EPOCH + timedelta(microseconds=time)
     except OverflowError:
-        raise damaged() from None
+        raise damage_error() from None
 
 
 # --- Checks -----------------------------------------------------------------------------------------------------------
@@ -172,7 +175,7 @@ def check_query(position: Position, query: str, width: int, groups: int) -> None
     if position.query != query:
         raise CursorError("the cursor is of another query")
     if len(position.keys) != width or not 0 <= position.group < groups:
-        raise damaged()
+        raise damage_error()
 
 
 def check_key(
@@ -180,7 +183,7 @@ def check_key(
 ) -> None:
     """Refuse a start key that is no key of this table or index, or lies outside of the condition."""
     if key.keys() != set(names) or any(key[name].keys() != {types[name]} for name in names):
-        raise damaged()
+        raise damage_error()
     if condition is None:
         return
     try:
@@ -191,11 +194,11 @@ def check_key(
     except CursorError:
         raise
     except (ValueError, ArithmeticError, DynamoDBError):  # text that is no number, no base64 or no UTF-8
-        raise damaged() from None
+        raise damage_error() from None
 
 
 def refusal(error: DynamoDBError) -> CursorError | None:
-    """The error to raise if DynamoDB refuses a request because of its cursor; None for other errors.
+    """Return the error to raise if DynamoDB refuses a request because of its cursor; None for other errors.
 
     The same request without a start key was accepted for the first page, so the start key must be wrong.
     """

@@ -49,7 +49,7 @@ class DecodedBatch(msgspec.Struct):
 
     objects: list[Any]
     keys: list[Json]
-    unprocessed: Json
+    unprocessed_keys: Json
     """The keys that DynamoDB did not process, as a request."""
 
 
@@ -70,11 +70,8 @@ class ItemDecoder:
         self._schema = schema
         self._type = schema.type_attribute
         self._kinds = {facet_tag(facet): _item_kind(schema, facet, into) for facet in facets}
-        self._hiding = {
-            tag: entity
-            for tag, kind in self._kinds.items()
-            if (entity := schema.by_tag[kind.facet.entity]).patterns and entity.visible()
-        }
+        entities = {tag: schema.by_tag[kind.facet.entity] for tag, kind in self._kinds.items()}
+        self._hiding = {tag: entity for tag, entity in entities.items() if entity.patterns and entity.visible()}
         """By tag, the entities that hide some items. A Query or Scan has a filter for these."""
 
     @property
@@ -85,76 +82,79 @@ class ItemDecoder:
     @property
     def wires(self) -> set[str]:
         """The attributes to read, by their names in the table."""
-        names = {one.wire for kind in self._kinds.values() for one in kind.codec.attributes.values()}
-        return {*names, *self.tested, self._type}
+        names = {attribute.wire for kind in self._kinds.values() for attribute in kind.codec.attributes.values()}
+        return {*names, *self.tested_wires, self._type}
 
     @property
-    def tested(self) -> set[str]:
+    def tested_wires(self) -> set[str]:
         """The attributes that decide whether an item is visible, by their names in the table."""
-        found = self._hiding.values()
-        return {entity.codec.attribute(name).wire for entity in found for name in entity.tested}
+        entities = self._hiding.values()
+        return {entity.codec.attribute(name).wire for entity in entities for name in entity.tested_names}
 
     def page(self, body: bytes) -> DecodedPage:
         """Decode the response to a Query or Scan."""
-        fast = self._fast
-        if fast is not None:
+        compiled_decoder = self._fast
+        if compiled_decoder is not None:
             try:
-                answer = fast.decode_page(body)
-                return DecodedPage(list(map(fast.make, answer.Items)), answer.LastEvaluatedKey, body)
+                answer = compiled_decoder.decode_page(body)
+                return DecodedPage(list(map(compiled_decoder.make, answer.Items)), answer.LastEvaluatedKey, body)
             except Exception:  # noqa: S110 - some item does not fit; the slow way below says which, and why
                 pass
         slices = _slices()(body)
-        return DecodedPage([self._decode(item, self._object) for item in slices.Items], slices.LastEvaluatedKey, body)
+        return DecodedPage(
+            [self._decode(item, self._decode_by_tag) for item in slices.Items], slices.LastEvaluatedKey, body
+        )
 
     @cached_property
     def keeping(self) -> ItemDecoder:
         """The same decoder, but it returns `Unreadable` items instead of raising."""
-        found = _KeepingDecoder.__new__(_KeepingDecoder)
-        found.__dict__.update(self.__dict__)
-        return found
+        decoder = _KeepingDecoder.__new__(_KeepingDecoder)
+        decoder.__dict__.update(self.__dict__)
+        return decoder
 
     def item(self, body: bytes, key: Json | None = None) -> Any:
         """Decode the response to a GetItem: an object, None, or `Unmatched`. `key` is for error messages."""
-        fast = None if self._hiding else self._fast
-        if fast is not None:
+        compiled_decoder = None if self._hiding else self._fast
+        if compiled_decoder is not None:
             try:
-                found = fast.decode_item(body).Item
-                return None if found is None else fast.make(found)
+                struct = compiled_decoder.decode_item(body).Item
+                return None if struct is None else compiled_decoder.make(struct)
             except Exception:  # noqa: S110 - as above
                 pass
+        # With a projection the response may lack the key, which error messages name.
         item = read_json(body).get("Item")
-        return None if item is None else self.visible(item if key is None else {**key, **item})
+        return None if item is None else self.decode_visible(item if key is None else {**key, **item})
 
     def slice(self, raw: msgspec.Raw, key: Json) -> Any:
         """Decode the item of a key from its slice of a response; None if the slice is empty."""
         try:
-            return self._one(raw) if memoryview(raw) else None
+            return self._decode_raw(raw) if memoryview(raw) else None
         except CodecError:
-            return self.visible({**key, **read_json(raw)})
+            return self.decode_visible({**key, **read_json(raw)})
 
     def batch(self, body: bytes, names: tuple[str, ...]) -> DecodedBatch:
         """Decode the response to a BatchGetItem; `names` are the key attributes of the table."""
         slices = _batches()(body)
         raws = [raw for items in slices.Responses.values() for raw in items]
-        found = [self._one(raw) for raw in raws]
-        return DecodedBatch(found, list(map(keys_in(names).decode, raws)), slices.UnprocessedKeys)
+        objects = [self._decode_raw(raw) for raw in raws]
+        return DecodedBatch(objects, list(map(keys_in(names).decode, raws)), slices.UnprocessedKeys)
 
-    def matched(self, result: Any, key: object) -> Any:
+    def require_match(self, result: Any, key: object) -> Any:
         """Return what was found under a key; raise CodecError if it is an item of another entity."""
         if type(result) is Unmatched:
             tag = next(iter(result.item[self._type].values()))
             raise CodecError(f"the item {key} is a {tag}, not a {' or '.join(self._kinds)}")
         return result
 
-    def _one(self, raw: msgspec.Raw) -> Any:
+    def _decode_raw(self, raw: msgspec.Raw) -> Any:
         """Decode an item that was read by its key; None if it is hidden."""
-        return self.visible(read_json(raw)) if self._hiding else self._decode(raw, self._named)
+        return self.decode_visible(read_json(raw)) if self._hiding else self._decode(raw, self._decode_by_key)
 
-    def visible(self, item: Json) -> Any:
+    def decode_visible(self, item: Json) -> Any:
         """Decode an item that was read by its key: an object, `Unmatched`, or None if it is hidden."""
         if self._hiding and self.hides(item):
             return None
-        return self._named(item)
+        return self._decode_by_key(item)
 
     def hides(self, item: Json) -> bool:
         """Return whether an item that was read by its key is hidden."""
@@ -166,24 +166,25 @@ class ItemDecoder:
 
     def _decode(self, raw: msgspec.Raw, slowly: Callable[[Json], Any]) -> Any:
         """Decode one item of several kinds: peek at its type tag, then use the decoder of that kind."""
+        # The raw item is read twice in C, first for its tag only. That is faster than to decode it into a dict.
         try:
-            fast = self._readers[self._peek(raw).tag.S]
-            return fast.make(fast.decode(raw))
+            compiled_decoder = self._readers[self._peek(raw).tag.S]
+            return compiled_decoder.make(compiled_decoder.decode(raw))
         except Exception:
             return slowly(read_json(raw))
 
-    def _object(self, item: Json) -> Any:
+    def _decode_by_tag(self, item: Json) -> Any:
         """Decode one item into an object, or `Unmatched`; raise CodecError if it does not fit its type tag."""
         tag = item.get(self._type, {}).get("S")
-        kind = self._kinds.get(tag) if tag is not None else self._untagged(item)
+        kind = self._kinds.get(tag) if tag is not None else self._kind_by_key(item)
         if kind is None:
             return Unmatched(item)
-        return self._build(kind, self._completed(kind, item) if kind.partial else item)
+        return self._build(kind, self._with_key_values(kind, item) if kind.partial else item)
 
-    def _named(self, item: Json) -> Any:
+    def _decode_by_key(self, item: Json) -> Any:
         """Decode an item that was read by its key, which may have no type tag."""
         if self._type in item:
-            return self._object(item)
+            return self._decode_by_tag(item)
         (kind,) = self._kinds.values()
         return self._build(kind, item)
 
@@ -206,10 +207,10 @@ class ItemDecoder:
 
     @cached_property
     def _peek(self) -> Callable[[msgspec.Raw], Any]:
-        tagged = msgspec.defstruct("Tagged", [("tag", _Text)], rename={"tag": self._type}, gc=False)
-        return json_decoder(tagged).decode
+        tag_struct = msgspec.defstruct("Tagged", [("tag", _Text)], rename={"tag": self._type}, gc=False)
+        return json_decoder(tag_struct).decode
 
-    def _untagged(self, item: Json) -> _ItemKind | None:
+    def _kind_by_key(self, item: Json) -> _ItemKind | None:
         """Return the kind of an item without a type tag, by its key.
 
         Such an item was written by another program, or the index projects only keys. No two entities share a key.
@@ -220,13 +221,13 @@ class ItemDecoder:
                 return kind
         return None
 
-    def _completed(self, kind: _ItemKind, item: Json) -> Json:
+    def _with_key_values(self, kind: _ItemKind, item: Json) -> Json:
         """Return an item with the attributes that the index has only as part of its keys."""
-        known = dict[str, object]()
+        values = dict[str, object]()
         for facet in (kind.base, kind.facet):
-            known |= values_in(self._schema, facet, item) or {}
-        wires = {name: one.wire for name, one in kind.codec.attributes.items()}
-        return {wires[name]: encode_any(value) for name, value in known.items() if name in wires} | item
+            values |= values_in(self._schema, facet, item) or {}
+        wires = {name: attribute.wire for name, attribute in kind.codec.attributes.items()}
+        return {wires[name]: encode_any(value) for name, value in values.items() if name in wires} | item
 
 
 class _KeepingDecoder(ItemDecoder):
@@ -242,16 +243,17 @@ class _KeepingDecoder(ItemDecoder):
 def values_in(schema: Schema, facet: Facet, item: Json) -> dict[str, object] | None:
     """Return the values in an item's key of a facet; None if the key is not of this facet."""
     keys = schema.keys(facet.slot)
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for part, names in ((facet.pk, keys.pk), (facet.sk, keys.sk)):
+        # Items outside of a sparse index lack its key attributes.
         if any(name not in item for name in names):
             return None
         if isinstance(part, Template):
             text = item[names[0]].get("S", "")
             if not part.matches(text):
                 return None
-            found |= part.parse(text)
-    return found
+            values |= part.parse(text)
+    return values
 
 
 class _Text(msgspec.Struct, gc=False):
@@ -283,8 +285,8 @@ class _CompiledDecoder:
 
     def __init__(self, codec: Codec[Any], type_attribute: str, tag: str) -> None:
         self.make = codec.make
-        tagged = msgspec.defstruct("Tag", [("S", Literal[tag])], gc=False)
-        self._struct = codec.struct(("tag", type_attribute, tagged))
+        tag_struct = msgspec.defstruct("Tag", [("S", Literal[tag])], gc=False)
+        self._struct = codec.struct(("tag", type_attribute, tag_struct))
 
     @cached_property
     def decode(self) -> Callable[[msgspec.Raw], Any]:
@@ -323,7 +325,8 @@ def is_partial(schema: Schema, facet: Facet) -> bool:
 
 def _item_kind(schema: Schema, facet: Facet, into: type | None) -> _ItemKind:
     entity = schema.by_tag[facet.entity]
-    base = next(one for one in entity.facets if one.slot == TABLE and one.copy == facet.copy)
+    table_facets = [candidate for candidate in entity.facets if candidate.slot == TABLE]
+    base = next(candidate for candidate in table_facets if candidate.copy == facet.copy)
     codec = entity.codec if into is None else entity.codec.view(into)
     return _ItemKind(codec, facet, base, is_partial(schema, facet))
 
@@ -332,9 +335,9 @@ def split(results: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Json, ...], tu
     """Split what was read into objects, items of other classes, and unreadable items."""
     if _NO_OBJECTS.isdisjoint(map(type, results)):
         return tuple(results), (), ()
-    objects = tuple(one for one in results if type(one) not in _NO_OBJECTS)
-    unmatched = tuple(one.item for one in results if type(one) is Unmatched)
-    return objects, unmatched, tuple(one for one in results if type(one) is Unreadable)
+    objects = tuple(result for result in results if type(result) not in _NO_OBJECTS)
+    unmatched_items = tuple(result.item for result in results if type(result) is Unmatched)
+    return objects, unmatched_items, tuple(result for result in results if type(result) is Unreadable)
 
 
 _NO_OBJECTS = frozenset({Unmatched, Unreadable})

@@ -44,9 +44,9 @@ class Query(msgspec.Struct, frozen=True):
     decoder: ItemDecoder
     reverse: bool = False
     consistent: bool = False
-    where: Condition | None = None
+    caller_filter: Condition | None = None
     """The filter of the caller: DynamoDB reads and bills the items that it leaves out."""
-    projected: bool = False
+    has_projection: bool = False
     """Whether only some attributes are requested."""
     until: datetime | None = None
     """The time of the query, if it matters: an open range over time buckets ends with the bucket of that time."""
@@ -74,28 +74,31 @@ class Query(msgspec.Struct, frozen=True):
         # The partitions between the first and the last follow from these.
         ends = self.conditions[:1], self.conditions[-1:], len(self.conditions)
         entities = [facet.entity for facet in self.plan.facets]
-        tests = [(one.tag, one.conditions) for one in self.filters]
-        return fingerprint(self.table, self.plan.slot, entities, *ends, self.reverse, self.where, *tests)
+        tests = [(entity_filter.tag, entity_filter.conditions) for entity_filter in self.filters]
+        return fingerprint(self.table, self.plan.slot, entities, *ends, self.reverse, self.caller_filter, *tests)
 
     def request(self, condition: KeyCondition, start: Json | None, limit: int | None) -> Request:
-        to = Placeholders()
-        body = self._body(condition, start, to)
-        if self.where is None and not self.filters and limit is not None:
+        placeholders = Placeholders()
+        body = self._body(condition, start, placeholders)
+        # Limit counts the items that are read, before the filter. With a filter of the caller, which may leave out most
+        # of them, a page of DynamoDB is read as a whole.
+        if self.caller_filter is None and not self.filters and limit is not None:
             body["Limit"] = limit
-        if self.projected:
-            wanted = sorted({*self.decoder.wires, *self.key_names})
-            body["ProjectionExpression"] = ", ".join(map(to.name, wanted))
-        return Request("Query", _with(body, to), condition, self.decoder.page)
+        if self.has_projection:
+            wires = sorted({*self.decoder.wires, *self.key_names})
+            body["ProjectionExpression"] = ", ".join(map(placeholders.name, wires))
+        return Request("Query", _with(body, placeholders), condition, self.decoder.page)
 
     def count_request(self, condition: KeyCondition, start: Json | None, limit: int | None = None) -> Request:
-        to = Placeholders()
-        body = self._body(condition, start, to)
+        placeholders = Placeholders()
+        body = self._body(condition, start, placeholders)
+        # It saves the transfer only: DynamoDB reads and bills the items as if it returned them.
         body["Select"] = "COUNT"
         if limit is not None:
             body["Limit"] = limit
-        return Request("Query", _with(body, to), condition)
+        return Request("Query", _with(body, placeholders), condition)
 
-    def _body(self, condition: KeyCondition, start: Json | None, to: Placeholders) -> dict[str, Any]:
+    def _body(self, condition: KeyCondition, start: Json | None, placeholders: Placeholders) -> dict[str, Any]:
         slot = self.plan.slot
         text, names = _key_text(self.schema.keys(slot), condition.op, len(condition.head))
         body: dict[str, Any] = {
@@ -110,18 +113,22 @@ class Query(msgspec.Struct, frozen=True):
             body["ScanIndexForward"] = False
         if self.consistent:
             body["ConsistentRead"] = True
-        if test := self._filter(to):
+        if test := self._filter(placeholders):
             body["FilterExpression"] = test
         if start is not None:
             body["ExclusiveStartKey"] = start
         return body
 
-    def _filter(self, to: Placeholders) -> str:
-        tested = (*self.visible, *self.filters)
-        if not tested:
-            return "" if self.where is None else render(self.where, self.codec, to)
-        hidden = filter_text(tested, self.schema.type_attribute, len(self.plan.facets) == 1, to)
-        return hidden if self.where is None else f"{render_part(self.where, self.codec, to)} AND {hidden}"
+    def _filter(self, placeholders: Placeholders) -> str:
+        tag_conditions = (*self.visible, *self.filters)
+        if not tag_conditions:
+            return "" if self.caller_filter is None else render(self.caller_filter, self.codec, placeholders)
+        tag_filter = filter_text(tag_conditions, self.schema.type_attribute, len(self.plan.facets) == 1, placeholders)
+        return (
+            tag_filter
+            if self.caller_filter is None
+            else f"{render_part(self.caller_filter, self.codec, placeholders)} AND {tag_filter}"
+        )
 
     def again(self, limit: int | None) -> int | None:
         """Return the limit of a follow-up request. Many items may be hidden, so it is not too small then."""
@@ -160,12 +167,12 @@ def _with_word(value: Json, text: str, other: str) -> Json:
     return {"S": f"{text[:start]}{other[start : len(other) - end]}{value['S'][len(text) - end :]}"}
 
 
-def _common_length(one: str, other: str) -> int:
+def _common_length(text: str, other: str) -> int:
     """Return how many characters two texts have in common at their beginning."""
-    for at, (left, right) in enumerate(zip(one, other, strict=False)):
-        if left != right:
+    for at, (character, other_character) in enumerate(zip(text, other, strict=False)):
+        if character != other_character:
             return at
-    return min(len(one), len(other))
+    return min(len(text), len(other))
 
 
 def sortable(item: Mapping[str, Any], names: Iterable[str]) -> tuple[Any, ...]:
@@ -173,10 +180,10 @@ def sortable(item: Mapping[str, Any], names: Iterable[str]) -> tuple[Any, ...]:
     return tuple(ordered(item[name]) for name in names)
 
 
-def _with(body: dict[str, Any], to: Placeholders) -> dict[str, Any]:
+def _with(body: dict[str, Any], placeholders: Placeholders) -> dict[str, Any]:
     """Add the names and values of the other expressions to those of the key condition."""
-    for part, more in to.parameters().items():
-        body[part] = {**body[part], **more}
+    for part, entries in placeholders.parameters().items():
+        body[part] = {**body[part], **entries}
     return body
 
 
@@ -186,12 +193,12 @@ def _key_text(keys: KeyAttributes, op: str, heads: int) -> tuple[str, dict[str, 
     values: KeyCondition = KeyCondition(("",) * len(keys.pk), cast("Op", op), head=("",) * heads)
     texts: list[str] = []
     names: dict[str, str] = {}
-    given = 0
+    value_count = 0
     for attribute, test, ends in values.tests(keys.pk, keys.sk):
         name = f"#k{len(names)}"
         names[name] = attribute
-        low, high = f":k{given}", f":k{given + 1}"
-        given += len(ends)
+        low, high = f":k{value_count}", f":k{value_count + 1}"
+        value_count += len(ends)
         if test == "begins_with":
             texts.append(f"begins_with({name}, {low})")
         elif test == "between":
@@ -204,12 +211,12 @@ def _key_text(keys: KeyAttributes, op: str, heads: int) -> tuple[str, dict[str, 
 def _key_values(condition: KeyCondition) -> dict[str, Json]:
     """Return the values of a key condition, by the placeholders of its expression."""
     pk, op = condition.pk, condition.op
-    given = [*(pk if isinstance(pk, tuple) else (pk,)), *condition.head]
+    values = [*(pk if isinstance(pk, tuple) else (pk,)), *condition.head]
     if op:
-        given.append(condition.low)
+        values.append(condition.low)
     if op == "between":
-        given.append(condition.high)
-    return {f":k{at}": wire(value) for at, value in enumerate(given)}
+        values.append(condition.high)
+    return {f":k{at}": wire(value) for at, value in enumerate(values)}
 
 
 # --- Merging sorted pages ---------------------------------------------------------------------------------------------
@@ -238,64 +245,74 @@ class _Stream:
         self._condition = condition
         self._first = first
         """The same condition with the first word of a member that has two."""
-        self._entered = start
+        self._page_start = start
+        """The key after which the page begins."""
         self._page: DecodedPage | None = None
         self._order: list[Any] | None = None
-        self._at = 0
-        self._end = 0
+        self._next_index = 0
+        self._item_count = 0
 
     @property
-    def ready(self) -> bool:
+    def has_items(self) -> bool:
         """Whether there are items that were not returned yet."""
-        return self._at < self._end
+        return self._next_index < self._item_count
 
     @property
-    def done(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the last page has arrived."""
         return self._page is not None and self._page.start is None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has, or may get, items that were not returned yet."""
+        return self.has_items or not self.has_ended
 
     @property
     def last(self) -> Json | None:
         """The key to continue after the items that were returned."""
         page = self._page
-        if page is None or not self._at:
-            return self._entered
-        if not self.ready and page.start is not None:
+        if page is None or not self._next_index:
+            return self._page_start
+        if not self.has_items and page.start is not None:
             return page.start
-        return self._query.keys_of(page)[self._at - 1]
+        return self._query.keys_of(page)[self._next_index - 1]
 
     def request(self, limit: int | None, share: int | None) -> Request:
         """Return the next request: at first for the share of this stream, later for all that is missing."""
         limit = share if self._page is None else self._query.again(limit)
-        start = self._entered if self._page is None else self._page.start
+        start = self._page_start if self._page is None else self._page.start
         return self._query.request(self._condition, start, limit)
 
     def receive(self, page: DecodedPage) -> None:
         if self._page is not None:
-            self._entered = self._page.start
-        self._page, self._order, self._at, self._end = page, None, 0, len(page.objects)
+            self._page_start = self._page.start
+        self._page, self._order, self._next_index, self._item_count = page, None, 0, len(page.objects)
 
-    def take(self, most: int | None) -> list[Any]:
+    def take(self, limit: int | None) -> list[Any]:
         assert self._page
-        start, self._at = self._at, self._end if most is None else min(self._end, self._at + most)
-        return self._page.objects[start : self._at]
+        start, self._next_index = (
+            self._next_index,
+            self._item_count if limit is None else min(self._item_count, self._next_index + limit),
+        )
+        return self._page.objects[start : self._next_index]
 
     @property
     def bound(self) -> Any:
         """The sort key of the last item that has arrived."""
         return self._sort_keys[-1]
 
-    def until(self, bound: Any, reverse: bool, included: bool) -> Iterator[tuple[Any, Any]]:
+    def until(self, bound: Any, reverse: bool, includes_bound: bool) -> Iterator[tuple[Any, Any]]:
         """Yield sort keys and items up to a bound (None: all of them), without taking them."""
         assert self._page
         order = self._sort_keys
         if bound is None:
             end = len(order)
         elif reverse:
-            end = len(order) - (bisect_left if included else bisect_right)(order[::-1], bound)
+            # `bisect` needs an ascending list, and this page is descending.
+            end = len(order) - (bisect_left if includes_bound else bisect_right)(order[::-1], bound)
         else:
-            end = (bisect_right if included else bisect_left)(order, bound)
-        return zip(order[self._at : end], self._page.objects[self._at : end], strict=True)
+            end = (bisect_right if includes_bound else bisect_left)(order, bound)
+        return zip(order[self._next_index : end], self._page.objects[self._next_index : end], strict=True)
 
     @property
     def _sort_keys(self) -> list[Any]:
@@ -312,14 +329,14 @@ def read(
     if limit is not None and limit < 1:
         raise ArgumentError(f"limit is {limit}, and has to be at least 1")
     if start is None:
-        found, end = yield from _read(query, limit, None)
+        objects, end = yield from _read(query, limit, None)
     else:
         _check(query, start)
         try:
-            found, end = yield from _read(query, limit, start)
+            objects, end = yield from _read(query, limit, start)
         except DynamoDBError as error:
             raise refusal(error) or error from None
-    return found, None if end is None else encode_cursor(end, cursors)
+    return objects, None if end is None else encode_cursor(end, cursors)
 
 
 def _check(query: Query, start: Position) -> None:
@@ -333,49 +350,62 @@ def _check(query: Query, start: Position) -> None:
 
 
 def _read(query: Query, limit: int | None, start: Position | None) -> Steps[tuple[list[Any], Position | None]]:
-    groups = query.groups
+    """Return objects in order, and the position to continue from; None at the end."""
     if len(query.conditions) == 1:
         return (yield from _read_one(query, limit, start))
-    found: list[Any] = []
-    ahead: list[list[_Stream]] = []
-    first, count, width = start.group if start else 0, 0, query.width
-    for number in range(first, len(groups)):
+    groups, width = query.groups, query.width
+    first_group = start.group if start else 0
+    objects: list[Any] = []
+    ahead: list[list[_Stream]] = []  # the groups that were requested together, and are not merged yet
+    count = 0
+    for number in range(first_group, len(groups)):
         if not ahead:
-            count = _group_count(limit, len(found), number - first, count, width)
+            count = _group_count(limit, len(objects), number - first_group, count, width)
             ahead = [_streams(query, group) for group in groups[number : number + count]]
-            if start and number == first:
+            if start and number == first_group:
                 ahead[0] = _streams(query, groups[number], start.keys)
-            yield from _fill([stream for streams in ahead for stream in streams], limit and limit - len(found), width)
+            yield from _fill([stream for streams in ahead for stream in streams], _room(limit, objects), width)
         streams = ahead.pop(0)
-        while any(stream.ready or not stream.done for stream in streams):
-            yield from _fill(streams, limit and limit - len(found), width)
-            found += _take(streams, query.reverse, limit and limit - len(found))
-            if len(found) == limit:
-                more = number + 1 < len(groups) or any(stream.ready or not stream.done for stream in streams)
-                if not more:
-                    return found, None
-                return found, _position(query, start, number, [stream.last for stream in streams])
-    return found, None
+        objects += yield from _read_group(query, streams, _room(limit, objects))
+        if len(objects) == limit:
+            if number + 1 == len(groups) and not any(stream.is_open for stream in streams):
+                return objects, None
+            return objects, _position(query, start, number, [stream.last for stream in streams])
+    return objects, None
+
+
+def _read_group(query: Query, streams: Sequence[_Stream], limit: int | None) -> Steps[list[Any]]:
+    """Return the items of the shards of one time bucket in order, at most `limit` of them."""
+    objects: list[Any] = []
+    while len(objects) != limit and any(stream.is_open for stream in streams):
+        yield from _fill(streams, _room(limit, objects), query.width)
+        objects += _take(streams, query.reverse, _room(limit, objects))
+    return objects
+
+
+def _room(limit: int | None, objects: Sequence[Any]) -> int | None:
+    """Return how many more objects may be returned; None if all may."""
+    return None if limit is None else limit - len(objects)
 
 
 def _read_one(query: Query, limit: int | None, start: Position | None) -> Steps[tuple[list[Any], Position | None]]:
     """Read the results of a single partition, as most queries do."""
     (condition,) = query.conditions
     after = start.keys[0] if start else None
-    found: list[Any] = []
-    first = True
+    objects: list[Any] = []
+    is_first = True
     while True:
-        room = None if limit is None else limit - len(found)
-        answer: DecodedPage = yield query.request(condition, after, room if first else query.again(room))
-        first = False
-        found += answer.objects if room is None else answer.objects[:room]
+        room = None if limit is None else limit - len(objects)
+        answer: DecodedPage = yield query.request(condition, after, room if is_first else query.again(room))
+        is_first = False
+        objects += answer.objects if room is None else answer.objects[:room]
         after = answer.start
-        if len(found) == limit:
+        if len(objects) == limit:
             if room is not None and len(answer.objects) > room:
                 after = query.keys_of(answer)[room - 1]
-            return found, None if after is None else _position(query, start, 0, [after])
+            return objects, None if after is None else _position(query, start, 0, [after])
         if after is None:
-            return found, None
+            return objects, None
 
 
 def _position(query: Query, start: Position | None, group: int, keys: list[Json | None]) -> Position:
@@ -385,11 +415,12 @@ def _position(query: Query, start: Position | None, group: int, keys: list[Json 
 
 def any_item(query: Query) -> Steps[bool]:
     """Return whether the query finds any item."""
+    # Limit=1 would read one item, which may be hidden.
     if query.visible:
         return bool((yield from read(query, 1, None))[0])
     for at in range(0, len(query.conditions), SIDE_BY_SIDE):
-        some = query.conditions[at : at + SIDE_BY_SIDE]
-        answers = yield from send_all([query.count_request(condition, None, 1) for condition in some])
+        batch = query.conditions[at : at + SIDE_BY_SIDE]
+        answers = yield from send_all([query.count_request(condition, None, 1) for condition in batch])
         if any(answer["Count"] for answer in answers):
             return True
     return False
@@ -400,10 +431,11 @@ def count_items(query: Query) -> Steps[int]:
     total = 0
     waiting: list[tuple[KeyCondition, Json | None]] = [(condition, None) for condition in query.conditions]
     while waiting:
-        now, waiting = waiting[:SIDE_BY_SIDE], waiting[SIDE_BY_SIDE:]
-        answers = yield from send_all([query.count_request(condition, start) for condition, start in now])
-        for (condition, _), answer in zip(now, answers, strict=True):
+        batch, waiting = waiting[:SIDE_BY_SIDE], waiting[SIDE_BY_SIDE:]
+        answers = yield from send_all([query.count_request(condition, start) for condition, start in batch])
+        for (condition, _), answer in zip(batch, answers, strict=True):
             total += answer["Count"]
+            # A response ends after 1 MB of items, even if it only counts them.
             if "LastEvaluatedKey" in answer:
                 waiting.append((condition, answer["LastEvaluatedKey"]))
     return total
@@ -416,24 +448,27 @@ def send_all(requests: Sequence[Request]) -> Steps[Sequence[Any]]:
     return (yield tuple(requests)) if requests else ()
 
 
-def _group_count(limit: int | None, found: int, read_: int, last: int, shards: int) -> int:
-    """Return how many time buckets to request at once, after `read_` buckets have given `found` items.
+def _group_count(limit: int | None, object_count: int, group_count: int, last_count: int, shards: int) -> int:
+    """Return how many time buckets to request at once, after `group_count` buckets have given
+    `object_count` items.
 
     With a limit, the next bucket may not be needed at all. So the first request is for one bucket, and the next ones
     for as many as would fill the page if they hold as much as those before, but at most twice as many as the last
     time.
     """
-    most = max(1, SIDE_BY_SIDE // shards)
+    ceiling = max(1, SIDE_BY_SIDE // shards)
     if limit is None:
-        return most
-    likely = ceil((limit - found) * read_ / found) if found else most
-    return max(1, min(likely, 2 * last, most))
+        return ceiling
+    likely = ceil((limit - object_count) * group_count / object_count) if object_count else ceiling
+    return max(1, min(likely, 2 * last_count, ceiling))
 
 
 def _share(limit: int | None, shards: int) -> int | None:
     """Return the limit for each shard of a page: three standard deviations above the mean."""
     if limit is None:
         return None
+    # A hash spreads the items, so the part of a shard is Poisson-distributed, with a variance that equals its mean. In
+    # about one of 740 cases a shard has more, and is asked again.
     mean = limit / shards
     return min(limit, ceil(mean + 3 * sqrt(mean)))
 
@@ -448,33 +483,33 @@ def _streams(query: Query, group: Sequence[KeyCondition], keys: Sequence[Json | 
 
 def _fill(streams: Sequence[_Stream], limit: int | None, shards: int) -> Steps[None]:
     """Send requests until each stream has items, or has ended."""
-    while dry := [stream for stream in streams if not stream.ready and not stream.done]:
+    while empty_streams := [stream for stream in streams if not stream.has_items and not stream.has_ended]:
         share = _share(limit, shards)
-        for at in range(0, len(dry), SIDE_BY_SIDE):
-            some = dry[at : at + SIDE_BY_SIDE]
-            answers = yield from send_all([stream.request(limit, share) for stream in some])
-            for stream, answer in zip(some, answers, strict=True):
+        for at in range(0, len(empty_streams), SIDE_BY_SIDE):
+            batch = empty_streams[at : at + SIDE_BY_SIDE]
+            answers = yield from send_all([stream.request(limit, share) for stream in batch])
+            for stream, answer in zip(batch, answers, strict=True):
                 stream.receive(answer)
 
 
-def _take(streams: Sequence[_Stream], reverse: bool, most: int | None) -> list[Any]:
+def _take(streams: Sequence[_Stream], reverse: bool, limit: int | None) -> list[Any]:
     """Return the next items in order, up to the first place where a stream needs another page."""
-    ready = [stream for stream in streams if stream.ready]
+    ready = [stream for stream in streams if stream.has_items]
     if len(ready) < 2:
-        return ready[0].take(most) if ready else []
-    bound, where = None, len(ready)
+        return ready[0].take(limit) if ready else []
+    bound, bound_stream = None, len(ready)
+    # Items with the key of the bound: those of earlier streams come before it, those of later ones may follow on the
+    # next page.
     for number, stream in enumerate(ready):
-        if not stream.done and (bound is None or (stream.bound > bound if reverse else stream.bound < bound)):
-            bound, where = stream.bound, number
-    merged = sorted(
-        (
-            (order, number, one)
-            for number, stream in enumerate(ready)
-            for order, one in stream.until(bound, reverse, number <= where)
-        ),
-        key=lambda entry: entry[0],
-        reverse=reverse,
-    )[:most]
-    for number, count in Counter([number for _, number, _ in merged]).items():
+        if not stream.has_ended and (bound is None or (stream.bound > bound if reverse else stream.bound < bound)):
+            bound, bound_stream = stream.bound, number
+    entries: list[tuple[Any, int, Any]] = []
+    for number, stream in enumerate(ready):
+        stream_entries = stream.until(bound, reverse, number <= bound_stream)
+        entries += [(sort_key, number, item) for sort_key, item in stream_entries]
+    # The sort is stable, so equal sort keys stay in the order of their streams.
+    entries.sort(key=lambda entry: entry[0], reverse=reverse)
+    entries = entries[:limit]
+    for number, count in Counter([number for _, number, _ in entries]).items():
         ready[number].take(count)
-    return [one for _, _, one in merged]
+    return [item for _, _, item in entries]

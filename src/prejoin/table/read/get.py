@@ -21,13 +21,13 @@ def get_item(schema: Schema, table: str, plan: ReadPlan, values: Mapping[str, An
     body = get_body(schema, table, plan, values, () if plan.into is None else decoder.wires)
     key = ItemKey(body["Key"])
     read = decoder.item if plan.into is None else partial(decoder.item, key=body["Key"])
-    return decoder.matched((yield Request("GetItem", body, key, read)), key)
+    return decoder.require_match((yield Request("GetItem", body, key, read)), key)
 
 
 def item_exists(schema: Schema, table: str, plan: ReadPlan, values: Mapping[str, Any]) -> Steps[bool]:
     """Return whether an item with this key exists and is visible. Only its type tag is transferred."""
     decoder = plan.decoder
-    body = get_body(schema, table, plan, values, {schema.type_attribute, *decoder.tested})
+    body = get_body(schema, table, plan, values, {schema.type_attribute, *decoder.tested_wires})
     item = (yield Request("GetItem", body, ItemKey(body["Key"]))).get("Item")
     return item is not None and not decoder.hides(item)
 
@@ -55,5 +55,6 @@ def get_body(
 
 def projection(wires: Iterable[str]) -> dict[str, Any]:
     """Return the parameters that limit a read to some attributes."""
+    # Any name may be one of DynamoDB's 573 reserved words, so all are placeholders.
     names = {f"#{number}": name for number, name in enumerate(sorted(wires))}
     return {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names}

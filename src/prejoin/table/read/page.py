@@ -59,14 +59,14 @@ class Page(Sequence[E], Generic[E]):
 
     @property
     def _parts(self) -> tuple[Any, ...]:
-        return self.items, self.cursor, self.unmatched, [one.item for one in self.unreadable]
+        return self.items, self.cursor, self.unmatched, [item.item for item in self.unreadable]
 
     def __hash__(self) -> int:
         return hash((self.items, self.cursor))
 
     def __repr__(self) -> str:
-        more = f", unreadable={self.unreadable!r}" if self.unreadable else ""
-        return f"Page(items={self.items!r}, cursor={self.cursor!r}, unmatched={self.unmatched!r}{more})"
+        unreadable_text = f", unreadable={self.unreadable!r}" if self.unreadable else ""
+        return f"Page(items={self.items!r}, cursor={self.cursor!r}, unmatched={self.unmatched!r}{unreadable_text})"
 
 
 class Collection(msgspec.Struct, frozen=True):
@@ -84,10 +84,10 @@ class Collection(msgspec.Struct, frozen=True):
 
     def one(self, cls: type[E]) -> E | None:
         """Return the object of a class, or None; raise TooMany if there are several."""
-        found = self.all(cls)
-        if len(found) > 1:
-            raise TooMany(f"the collection has {len(found)} {cls.__name__} objects, not one")
-        return found[0] if found else None
+        objects = self.all(cls)
+        if len(objects) > 1:
+            raise TooMany(f"the collection has {len(objects)} {cls.__name__} objects, not one")
+        return objects[0] if objects else None
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.items)

@@ -53,7 +53,7 @@ def plan_read(
     roles: tuple[AttributeRole, ...] = (),
     into: type | None = None,
     needs: frozenset[str] | None = None,
-    filtered: frozenset[str] = frozenset(),
+    filter_names: frozenset[str] = frozenset(),
     only: frozenset[When] = frozenset(),
 ) -> tuple[ReadPlan, dict[str, Any]]:
     """Return the plan for a read, and the values to run it with. Raise NotServed if no key or index serves it.
@@ -67,18 +67,19 @@ def plan_read(
     # Values that decide about membership in a sparse index are part of the plan. All others are not.
     constants = _constants(schema, entities, values, roles) if schema.conditional else ()
     tags = tuple([entity.tag for entity in entities])
-    shape = tags, tuple(values), within, constants, tuple(order), consistent, roles, into, needs, filtered, only
-    found: ReadPlan | None = schema.read_plans.get(shape)
-    if found is None or None in values.values():
+    shape = tags, tuple(values), within, constants, tuple(order), consistent, roles, into, needs, filter_names, only
+    # A value of None is refused, and that takes a look at the values: it must not be answered from the cache.
+    read_plan: ReadPlan | None = schema.read_plans.get(shape)
+    if read_plan is None or None in values.values():
         if len(schema.read_plans) > MOST_PLANS:
             schema.read_plans.clear()
-        found = _plan(
-            schema, entities, values, within, constants, shape[4], consistent, roles, into, needs, filtered, only
+        read_plan = _plan(
+            schema, entities, values, within, constants, shape[4], consistent, roles, into, needs, filter_names, only
         )
-        schema.read_plans[shape] = found
+        schema.read_plans[shape] = read_plan
     if within:
         values[within.attribute] = bounds
-    return found, values
+    return read_plan, values
 
 
 def _plan(
@@ -92,7 +93,7 @@ def _plan(
     roles: tuple[AttributeRole, ...],
     into: type | None,
     needs: Iterable[str] | None,
-    filtered: frozenset[str],
+    filter_names: frozenset[str],
     only: frozenset[When],
 ) -> ReadPlan:
     names = {(role.entity, role.name): role.attribute for role in roles}
@@ -102,34 +103,34 @@ def _plan(
     for name, value in values.items():
         if value is None:
             raise TableError(f"{name} is None. Items without {name} are in no key, so they cannot be queried by it")
-    known = dict(constants)
+    constant_names = dict(constants)
     if into is not None:
         needs = entities[0].codec.view(into).attributes
-    filtered = filtered.union(*(entity.tested for entity in entities if entity.patterns))
-    ask = Lookup.of(
+    filter_names = filter_names.union(*(entity.tested_names for entity in entities if entity.patterns))
+    lookup = Lookup.of(
         *(entity.tag for entity in entities),
-        equal=[name for name in values if name not in known],
+        equal=[name for name in values if name not in constant_names],
         constants=constants,
         within=within,
         order=order,
         consistent=consistent,
-        needs=None if needs is None else filtered.union(needs),
+        needs=None if needs is None else filter_names.union(needs),
         roles=roles,
         only=only,
     )
-    plan = schema.plan(ask)
-    _check_filter(schema, plan, filtered)
+    plan = schema.plan(lookup)
+    _check_filter(schema, plan, filter_names)
     return ReadPlan(plan, ItemDecoder(schema, plan.facets, into), into)
 
 
-def _check_filter(schema: Schema, plan: Plan, filtered: frozenset[str]) -> None:
+def _check_filter(schema: Schema, plan: Plan, filter_names: frozenset[str]) -> None:
     for facet in plan.facets:
         if not is_partial(schema, facet):
             continue
         codec = schema.by_tag[facet.entity].codec
         natural = {*schema.keys(TABLE).names, *schema.keys(facet.slot).names}
-        held = facet.holds or frozenset()
-        missing = [name for name in filtered - held if codec.attribute(name).wire not in natural]
+        held_names = facet.holds or frozenset()
+        missing = [name for name in filter_names - held_names if codec.attribute(name).wire not in natural]
         if missing:
             raise TableError(
                 f"{facet.slot} holds {', '.join(sorted(missing))} only as part of its keys, and DynamoDB cannot filter "
@@ -141,30 +142,30 @@ def _constants(
     schema: Schema, entities: tuple[BoundEntity[Any], ...], values: Mapping[str, Any], roles: tuple[AttributeRole, ...]
 ) -> tuple[tuple[str, object], ...]:
     names = {(role.entity, role.name): role.attribute for role in roles}
-    found = []
+    constants = []
     for name, value in values.items():
         for entity in entities:
             attribute = names.get((entity.tag, name), name)
             if (entity.tag, attribute) in schema.conditional and value is not None:
                 entity.codec.encode_value(attribute, value)  # raises an error that names the attribute
-                found.append((name, plain(value)))
+                constants.append((name, plain(value)))
                 break
-    return tuple(found)
+    return tuple(constants)
 
 
 def key_of(schema: Schema, plan: ReadPlan, values: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     """Return the key of the item that a GetItem reads."""
-    facet, ask = plan.plan.facets[0], plan.plan.lookup
-    if ask.roles:
-        values = {ask.attribute(facet.entity, name): value for name, value in values.items()}
+    facet, lookup = plan.plan.facets[0], plan.plan.lookup
+    if lookup.roles:
+        values = {lookup.attribute(facet.entity, name): value for name, value in values.items()}
     return schema.facet_key(facet, values)
 
 
 def check_only_key(plan: ReadPlan, method: str) -> None:
     """Refuse attributes beside the key, for reads of several keys at once."""
     if plan.plan.compared:
-        more = ", ".join(sorted(plan.plan.compared))
+        names = ", ".join(sorted(plan.plan.compared))
         raise TableError(
-            f"{more} is not part of the key of {plan.plan.lookup.entities[0]}, and {method} reads by key only. Leave "
+            f"{names} is not part of the key of {plan.plan.lookup.entities[0]}, and {method} reads by key only. Leave "
             "it out, and compare the objects yourself"
         )

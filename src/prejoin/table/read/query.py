@@ -35,39 +35,39 @@ Filters: TypeAlias = Mapping[type[Any], Where[Any] | None]
 def query(schema: Schema, table: str, cls: type[Any], arguments: QueryArguments) -> Steps[Page[Any]]:
     """Read objects of one class."""
     entity = schema.entity(cls)
-    test, filtered = arguments.recorded_filter(entity.codec)
-    plan, values = _plan(schema, entity, arguments, None, filtered)
+    test, filter_names = arguments.recorded_filter(entity.codec)
+    plan, values = _plan(schema, entity, arguments, None, filter_names)
     if plan.plan.operation == "GetItem" and arguments.after is None and not arguments.hidden:
-        one = yield from _get(schema, table, plan, values, test)
-        objects, unmatched, unreadable = split(() if one is None else (one,))
-        return Page(objects, None, unmatched, unreadable)
+        result = yield from _get(schema, table, plan, values, test)
+        objects, unmatched_items, unreadable = split(() if result is None else (result,))
+        return Page(objects, None, unmatched_items, unreadable)
     start = arguments.start
-    planned = query_of(
+    bound_query = query_of(
         schema,
         table,
         plan,
         values,
         entity.codec,
         reverse=arguments.reverse,
-        where=test,
+        condition=test,
         now=arguments.now,
         start=start,
-        hidden=arguments.hidden,
+        include_hidden=arguments.hidden,
     )
-    found, cursor = yield from read(planned, arguments.limit, start, arguments.cursors)
-    objects, unmatched, unreadable = split(found)
-    return Page(objects, cursor, unmatched, unreadable)
+    results, cursor = yield from read(bound_query, arguments.limit, start, arguments.cursors)
+    objects, unmatched_items, unreadable = split(results)
+    return Page(objects, cursor, unmatched_items, unreadable)
 
 
 def count(schema: Schema, table: str, cls: type[Any], arguments: QueryArguments) -> Steps[int]:
     """Count the objects that a query would return."""
     entity = schema.entity(cls)
-    test, filtered = arguments.recorded_filter(entity.codec)
-    plan, values = _plan(schema, entity, arguments, frozenset(), filtered)
+    test, filter_names = arguments.recorded_filter(entity.codec)
+    plan, values = _plan(schema, entity, arguments, frozenset(), filter_names)
     if plan.plan.operation == "GetItem":
         return int((yield from _exists(schema, table, plan, values, test)))
-    planned = query_of(schema, table, plan, values, entity.codec, where=test, now=arguments.now)
-    return (yield from count_items(planned))
+    bound_query = query_of(schema, table, plan, values, entity.codec, condition=test, now=arguments.now)
+    return (yield from count_items(bound_query))
 
 
 def collect(
@@ -80,15 +80,15 @@ def collect(
 ) -> Steps[Collection]:
     """Read objects of several classes that share a partition, with one query."""
     entities: tuple[BoundEntity[Any], ...] = tuple(schema.entity(cls) for cls in classes)
-    given = arguments.key_values(entities[0].codec)
-    if given.only:
-        raise TableError(f"no key can test that {next(iter(given.only))}, of several classes. Look at the objects")
+    key_values = arguments.key_values(entities[0].codec)
+    if key_values.only:
+        raise TableError(f"no key can test that {next(iter(key_values.only))}, of several classes. Look at the objects")
     plan, values = plan_read(
         schema,
         entities,
-        given.equal,
-        given.within,
-        given.bounds,
+        key_values.equal,
+        key_values.within,
+        key_values.bounds,
         order=arguments.sorted_by,
         consistent=arguments.consistent,
         roles=tuple(
@@ -100,7 +100,7 @@ def collect(
     if arguments.keep:
         plan = plan.keeping()
     start = arguments.start
-    planned = query_of(
+    bound_query = query_of(
         schema,
         table,
         plan,
@@ -109,35 +109,35 @@ def collect(
         reverse=arguments.reverse,
         now=arguments.now,
         start=start,
-        filters=_recorded(schema, classes, filters or {}),
+        filters=_record_filters(schema, classes, filters or {}),
     )
-    found, cursor = yield from read(planned, arguments.limit, start, arguments.cursors)
-    objects, unmatched, unreadable = split(found)
-    return Collection(objects, cursor, unmatched, unreadable)
+    results, cursor = yield from read(bound_query, arguments.limit, start, arguments.cursors)
+    objects, unmatched_items, unreadable = split(results)
+    return Collection(objects, cursor, unmatched_items, unreadable)
 
 
-def _recorded(schema: Schema, classes: tuple[type[Any], ...], filters: Filters) -> dict[str, Condition]:
+def _record_filters(schema: Schema, classes: tuple[type[Any], ...], filters: Filters) -> dict[str, Condition]:
     """Return the filters of a collection by the tag of their entity."""
-    found: dict[str, Condition] = {}
+    filters_by_tag: dict[str, Condition] = {}
     for cls, test in filters.items():
         if cls not in classes:
             raise TableError(f"there is a filter of {cls.__name__}, which is not read. Name one of the classes")
         entity = schema.entity(cls)
         if (condition := recorded(test, entity.codec)) is not None:
-            found[entity.tag] = condition
-    return found
+            filters_by_tag[entity.tag] = condition
+    return filters_by_tag
 
 
 def get_one(schema: Schema, table: str, plan: ReadPlan, values: Mapping[str, Any]) -> Steps[Any]:
     """Read one object that its table key alone does not identify; raise TooMany if there are several."""
     if plan.plan.operation == "GetItem":
         return (yield from _get(schema, table, plan, values, None))
-    planned = query_of(schema, table, plan, values, schema.by_tag[plan.plan.facets[0].entity].codec)
-    found, *_ = split((yield from read(planned, 2, None))[0])
-    if len(found) > 1:
-        given = ", ".join(values)
-        raise TooMany(f"there is more than one {plan.plan.lookup.entities[0]} with this {given}. Use query")
-    return found[0] if found else None
+    bound_query = query_of(schema, table, plan, values, schema.by_tag[plan.plan.facets[0].entity].codec)
+    objects, *_ = split((yield from read(bound_query, 2, None))[0])
+    if len(objects) > 1:
+        names = ", ".join(values)
+        raise TooMany(f"there is more than one {plan.plan.lookup.entities[0]} with this {names}. Use query")
+    return objects[0] if objects else None
 
 
 def any_exists(schema: Schema, table: str, plan: ReadPlan, values: Mapping[str, Any]) -> Steps[bool]:
@@ -153,22 +153,22 @@ def _plan(
     entity: BoundEntity[Any],
     arguments: QueryArguments,
     needs: frozenset[str] | None,
-    filtered: frozenset[str],
+    filter_names: frozenset[str],
 ) -> tuple[ReadPlan, dict[str, Any]]:
-    given = arguments.key_values(entity.codec)
-    given.check_only(schema, entity)
+    key_values = arguments.key_values(entity.codec)
+    key_values.check_only(schema, entity)
     plan, values = plan_read(
         schema,
         (entity,),
-        given.equal,
-        given.within,
-        given.bounds,
-        only=given.only,
+        key_values.equal,
+        key_values.within,
+        key_values.bounds,
+        only=key_values.only,
         order=arguments.sorted_by,
         consistent=arguments.consistent,
         into=arguments.into,
         needs=needs,
-        filtered=filtered,
+        filter_names=filter_names,
     )
     return plan.keeping() if arguments.keep else plan, values
 
@@ -178,9 +178,11 @@ def _plan(
 # filter: nothing else is read.
 
 
-def _get(schema: Schema, table: str, plan: ReadPlan, values: Mapping[str, Any], where: Condition | None) -> Steps[Any]:
+def _get(
+    schema: Schema, table: str, plan: ReadPlan, values: Mapping[str, Any], condition: Condition | None
+) -> Steps[Any]:
     """Read the object with this key; None if it does not fulfil the condition."""
-    test = _comparison(plan.plan, values, where)
+    test = _comparison(plan.plan, values, condition)
     if test is None:
         return (yield from get_item(schema, table, plan, values))
     decoder, codec = plan.decoder, schema.by_tag[plan.plan.facets[0].entity].codec
@@ -190,30 +192,30 @@ def _get(schema: Schema, table: str, plan: ReadPlan, values: Mapping[str, Any], 
     item = (yield Request("GetItem", body, key)).get("Item")
     if item is None or not holds(test, codec, item):
         return None
-    return decoder.matched(decoder.visible({**body["Key"], **item}), key)
+    return decoder.require_match(decoder.decode_visible({**body["Key"], **item}), key)
 
 
 def _exists(
-    schema: Schema, table: str, plan: ReadPlan, values: Mapping[str, Any], where: Condition | None
+    schema: Schema, table: str, plan: ReadPlan, values: Mapping[str, Any], condition: Condition | None
 ) -> Steps[bool]:
     """Return whether an item with this key exists and fulfils the condition."""
-    test = _comparison(plan.plan, values, where)
+    test = _comparison(plan.plan, values, condition)
     if test is None:
         return (yield from item_exists(schema, table, plan, values))
     decoder, codec = plan.decoder, schema.by_tag[plan.plan.facets[0].entity].codec
-    wires = {schema.type_attribute, *decoder.tested, *_compared_wires(plan.plan, codec)}
+    wires = {schema.type_attribute, *decoder.tested_wires, *_compared_wires(plan.plan, codec)}
     body = get_body(schema, table, plan, values, wires)
     item = (yield Request("GetItem", body, ItemKey(body["Key"]))).get("Item")
     return item is not None and holds(test, codec, item) and not decoder.hides(item)
 
 
-def _comparison(plan: Plan, values: Mapping[str, Any], where: Condition | None) -> Condition | None:
-    """Return the condition for the attributes that are not part of the key, and `where`."""
+def _comparison(plan: Plan, values: Mapping[str, Any], condition: Condition | None) -> Condition | None:
+    """Return the condition for the attributes that are not part of the key, and the one given."""
     entity = plan.facets[0].entity
-    given: list[Condition] = [
+    equalities: list[Condition] = [
         Compare((plan.lookup.attribute(entity, name),), "=", values[name]) for name in sorted(plan.compared)
     ]
-    return reduce(both, given, where)
+    return reduce(both, equalities, condition)
 
 
 def _compared_wires(plan: Plan, codec: Codec[Any]) -> set[str]:
@@ -234,11 +236,11 @@ def query_of(
     codec: Codec[Any],
     *,
     reverse: bool = False,
-    where: Condition | None = None,
+    condition: Condition | None = None,
     now: datetime | None = None,
     start: Position | None = None,
     filters: Mapping[str, Condition] = MappingProxyType({}),
-    hidden: bool = False,
+    include_hidden: bool = False,
 ) -> Query:
     """Return the query of a plan with its values. `reverse` reverses the order of the plan.
 
@@ -250,43 +252,59 @@ def query_of(
     is_open = _is_open(plan, values)
     if is_open:
         until = until or datetime.now(UTC)
-    try:
-        found = conditions(plan, values, now=until if is_open else None)
-    except KeyValueError:
-        if not is_open or start is None or start.until is None:
-            raise
-        raise CursorError("the cursor is of a time before the range of this query") from None
-    words = 1
-    if schema.has_other_words:
-        found, words = _for_each_word(schema, plan, values, until if is_open else None, found)
-    backwards = plan.reverse != reverse
-    if backwards != plan.reverse and plan.bucket:
-        # Buckets are listed in the order of reading; the shards of a bucket stay in their order.
-        width = plan.shards * words
-        found = tuple(c for i in range(len(found) - width, -1, -width) for c in found[i : i + width])
+    key_conditions, words = _key_conditions(schema, plan, values, until if is_open else None, start)
+    is_descending = plan.reverse != reverse
+    if is_descending != plan.reverse and plan.bucket:
+        key_conditions = _reverse_buckets(key_conditions, plan.shards * words)
     # An index that does not project all attributes has some only in its keys, and cannot be asked for them.
-    projected = read_plan.into is not None and not read_plan.decoder.partial
+    has_projection = read_plan.into is not None and not read_plan.decoder.partial
     if plan.compared:
-        where = _comparison(plan, values, where)
+        condition = _comparison(plan, values, condition)
+    visible = () if include_hidden else visible_items(schema.by_tag, plan.facets)
     return Query(
         schema,
         table,
         plan,
-        found,
+        key_conditions,
         codec,
         read_plan.decoder,
-        backwards,
+        is_descending,
         plan.lookup.consistent,
-        where,
-        projected,
+        condition,
+        has_projection,
         until,
-        () if hidden else visible_items(schema.by_tag, plan.facets),
-        tuple(
-            VisibleItems(facet_tag(facet), schema.by_tag[facet.entity].codec, [filters[facet.entity]])
-            for facet in plan.facets
-            if facet.entity in filters
-        ),
+        visible,
+        _filters_of(schema, plan, filters) if filters else (),
         words,
+    )
+
+
+def _key_conditions(
+    schema: Schema, plan: Plan, values: Mapping[str, Any], end: datetime | None, start: Position | None
+) -> tuple[tuple[KeyCondition, ...], int]:
+    """Return the key conditions of a plan, and how many there are for each shard. `end` ends an open range."""
+    try:
+        key_conditions = conditions(plan, values, now=end)
+    except KeyValueError:
+        if end is None or start is None or start.until is None:
+            raise
+        raise CursorError("the cursor is of a time before the range of this query") from None
+    if not schema.has_other_words:
+        return key_conditions, 1
+    return _for_each_word(schema, plan, values, end, key_conditions)
+
+
+def _reverse_buckets(key_conditions: tuple[KeyCondition, ...], width: int) -> tuple[KeyCondition, ...]:
+    """Return the conditions with the last bucket first. The `width` conditions of a bucket stay in their order."""
+    ends = range(len(key_conditions), 0, -width)
+    return tuple(condition for end in ends for condition in key_conditions[end - width : end])
+
+
+def _filters_of(schema: Schema, plan: Plan, filters: Mapping[str, Condition]) -> tuple[VisibleItems, ...]:
+    """Return the caller's filters of entities, for the facets that the plan reads."""
+    facets = [facet for facet in plan.facets if facet.entity in filters]
+    return tuple(
+        VisibleItems(facet_tag(facet), schema.by_tag[facet.entity].codec, [filters[facet.entity]]) for facet in facets
     )
 
 
@@ -295,7 +313,7 @@ def _for_each_word(
     plan: Plan,
     values: Mapping[str, Any],
     until: datetime | None,
-    found: tuple[KeyCondition, ...],
+    first_word: tuple[KeyCondition, ...],
 ) -> tuple[tuple[KeyCondition, ...], int]:
     """Return the conditions for all words of members of enums in the key, and how many there are for each shard.
 
@@ -303,23 +321,29 @@ def _for_each_word(
     """
     entity, lookup = plan.facets[0].entity, plan.lookup
     codec = schema.by_tag[entity].codec
-    alternatives = [found]
-    chosen: list[tuple[Plan, Mapping[str, Any]]] = [(plan, values)]
+    alternatives = [first_word]
+    choices: list[tuple[Plan, Mapping[str, Any]]] = [(plan, values)]
     for name, value in values.items():
         word = codec.other_word(lookup.attribute(entity, name), value)
         if word is None:
             continue
-        for before, given in list(chosen):
-            constants = tuple((one, word if one == name else other) for one, other in before.lookup.constants)
+        for before, choice_values in list(choices):
+            constants = tuple(
+                (constant_name, word if constant_name == name else constant)
+                for constant_name, constant in before.lookup.constants
+            )
             other_plan = replace(before, lookup=replace(before.lookup, constants=constants))
-            with_word = {**given, name: word}
-            more = conditions(other_plan, with_word, now=until)
-            if more not in alternatives:  # else it is not part of the key
-                alternatives.append(more)
-                chosen.append((other_plan, with_word))
+            with_word = {**choice_values, name: word}
+            alternative = conditions(other_plan, with_word, now=until)
+            if alternative not in alternatives:  # else it is not part of the key
+                alternatives.append(alternative)
+                choices.append((other_plan, with_word))
     width = plan.shards
-    groups = range(0, len(found), width)
-    return tuple(one for at in groups for part in alternatives for one in part[at : at + width]), len(alternatives)
+    all_conditions: list[KeyCondition] = []
+    for start in range(0, len(first_word), width):
+        for alternative in alternatives:
+            all_conditions += alternative[start : start + width]
+    return tuple(all_conditions), len(alternatives)
 
 
 def _is_open(plan: Plan, values: Mapping[str, Any]) -> bool:

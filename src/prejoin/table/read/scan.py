@@ -34,7 +34,7 @@ class Scan:
         segments: int,
         consistent: bool,
         after: str | None = None,
-        hidden: bool = False,
+        include_hidden: bool = False,
         cursors: Cursors | None = None,
         keep: bool = False,
     ) -> None:
@@ -44,19 +44,19 @@ class Scan:
         entities = [schema.entity(cls) for cls in classes] or schema.entities
         decoder = ItemDecoder(schema, [entity.base for entity in entities])
         self._decoder = decoder.keeping if keep else decoder
-        self._visible = () if hidden else visible_items(schema.by_tag, [entity.base for entity in entities])
+        self._visible = () if include_hidden else visible_items(schema.by_tag, [entity.base for entity in entities])
         self._schema = schema
         self._table = table
         self._consistent = consistent
         self._cursors = cursors
-        self._name = fingerprint(table, "everything", segments, [entity.tag for entity in entities], hidden)
+        self._name = fingerprint(table, "everything", segments, [entity.tag for entity in entities], include_hidden)
         self._starts: list[Json | None] = [None] * segments
         """The key to continue after, for each segment: None at the beginning, empty at the end."""
         self._resumed = after is not None
         if after is not None:
-            self._starts = self._opened(after)
+            self._starts = self._open_cursor(after)
 
-    def _opened(self, after: str) -> list[Json | None]:
+    def _open_cursor(self, after: str) -> list[Json | None]:
         position = open_cursor(after, self._cursors)
         check_query(position, self._name, len(self._starts), 1)
         keys = self._schema.keys(TABLE)
@@ -71,37 +71,38 @@ class Scan:
 
     def next(self) -> Steps[Page[Any]]:
         """Read the next page: the results of one request per segment."""
-        going = [at for at, start in enumerate(self._starts) if start != {}]
+        segments = [segment for segment, start in enumerate(self._starts) if start != {}]
         try:
-            answers: Sequence[DecodedPage] = yield from send_all([self._request(at) for at in going])
+            answers: Sequence[DecodedPage] = yield from send_all([self._request(at) for at in segments])
         except DynamoDBError as error:
+            # Only the first start key comes from a caller. Later ones are DynamoDB's own.
             raise (self._resumed and refusal(error)) or error from None
         self._resumed = False
-        for at, answer in zip(going, answers, strict=True):
-            self._starts[at] = answer.start or {}
-        found = [one for answer in answers for one in answer.objects]
-        objects, unmatched, unreadable = split(found)
+        for segment, answer in zip(segments, answers, strict=True):
+            self._starts[segment] = answer.start or {}
+        results = [result for answer in answers for result in answer.objects]
+        objects, unmatched_items, unreadable = split(results)
         cursor = None if self.done else encode_cursor(Position(self._name, 0, self._starts), self._cursors)
-        return Page(objects, cursor, tuple(item for item in unmatched if not self._is_known(item)), unreadable)
+        return Page(objects, cursor, tuple(item for item in unmatched_items if not self._is_known(item)), unreadable)
 
     def _is_known(self, item: Json) -> bool:
         """Return whether the schema knows an item that is of no requested class: a copy, a guard, another entity."""
-        here = [facet for facet in self._schema.facets if facet.slot == TABLE]
+        table_facets = [facet for facet in self._schema.facets if facet.slot == TABLE]
         tag = item.get(self._schema.type_attribute, {}).get("S")
         if tag is not None:
-            return tag in map(facet_tag, here)
-        return any(values_in(self._schema, facet, item) is not None for facet in here)
+            return tag in map(facet_tag, table_facets)
+        return any(values_in(self._schema, facet, item) is not None for facet in table_facets)
 
-    def _request(self, at: int) -> Request:
+    def _request(self, segment: int) -> Request:
         body: dict[str, Any] = {"TableName": self._table}
         if len(self._starts) > 1:
-            body |= {"Segment": at, "TotalSegments": len(self._starts)}
+            body |= {"Segment": segment, "TotalSegments": len(self._starts)}
         if self._consistent:
             body["ConsistentRead"] = True
-        if self._starts[at]:
-            body["ExclusiveStartKey"] = self._starts[at]
+        if self._starts[segment]:
+            body["ExclusiveStartKey"] = self._starts[segment]
         if self._visible:
-            to = Placeholders()
-            body["FilterExpression"] = filter_text(self._visible, self._schema.type_attribute, False, to)
-            body |= to.parameters()
-        return Request("Scan", body, f"{self._table}, segment {at}", self._decoder.page)
+            placeholders = Placeholders()
+            body["FilterExpression"] = filter_text(self._visible, self._schema.type_attribute, False, placeholders)
+            body |= placeholders.parameters()
+        return Request("Scan", body, f"{self._table}, segment {segment}", self._decoder.page)

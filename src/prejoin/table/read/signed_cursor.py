@@ -23,7 +23,7 @@ import msgspec
 
 from prejoin.table.errors import CursorError
 
-from .cursor import HEADER_SIZE, Position, damaged, decode_position, from_text, read_header, to_text, write_header
+from .cursor import HEADER_SIZE, Position, damage_error, decode_position, from_text, read_header, to_text, write_header
 
 _KEY_SIZE = 32
 _MAC_SIZE = 32
@@ -43,7 +43,7 @@ class _SealedCursors(ABC):
         key, put the old one there for as long as its cursors are in use. Without `lifetime`, cursors do not expire."""
         if lifetime is not None and lifetime <= timedelta(0):
             raise ValueError(f"lifetime is {lifetime}, and must be longer than nothing")
-        self._keys = tuple(hmac.digest(_checked(one), self._label, "sha256") for one in (key, *previous))
+        self._keys = tuple(hmac.digest(_check_secret(secret), self._label, "sha256") for secret in (key, *previous))
         self._lifetime = lifetime
 
     def __repr__(self) -> str:
@@ -61,29 +61,29 @@ class _SealedCursors(ABC):
 
     def open(self, cursor: str, /) -> Position:
         """Read a cursor that one of the keys has made; raise CursorError for anything else."""
-        sealed = from_text(cursor)
-        header, rest = sealed[:HEADER_SIZE], sealed[HEADER_SIZE:]
-        if sealed[0] != self._kind or len(header) < HEADER_SIZE:
-            raise damaged()
+        sealed_bytes = from_text(cursor)
+        header, payload = sealed_bytes[:HEADER_SIZE], sealed_bytes[HEADER_SIZE:]
+        if sealed_bytes[0] != self._kind or len(header) < HEADER_SIZE:
+            raise damage_error()
         for key in self._keys:
-            content = self._content(key, header, rest)
+            content = self._content(key, header, payload)
             if content is not None:
                 break
         else:
-            raise damaged()
-        _, issued, until = read_header(header)
-        if self._lifetime is not None and time.time() - issued > self._lifetime.total_seconds():
+            raise damage_error()
+        _, issue_time, until = read_header(header)
+        if self._lifetime is not None and time.time() - issue_time > self._lifetime.total_seconds():
             raise CursorError("the cursor has expired: begin again with the first page")
         position = decode_position(content)
         return Position(position.query, position.group, position.keys, until)
 
     @abstractmethod
     def _protect(self, key: bytes, header: bytes, content: bytes) -> bytes:
-        """The protected content, which follows the header."""
+        """Return the protected content, which follows the header."""
 
     @abstractmethod
-    def _content(self, key: bytes, header: bytes, rest: bytes) -> bytes | None:
-        """The content of a cursor; None if it was not made with this key."""
+    def _content(self, key: bytes, header: bytes, payload: bytes) -> bytes | None:
+        """Return the content of a cursor; None if it was not made with this key."""
 
 
 class SignedCursors(_SealedCursors):
@@ -100,8 +100,9 @@ class SignedCursors(_SealedCursors):
     def _protect(self, key: bytes, header: bytes, content: bytes) -> bytes:
         return content + hmac.digest(key, header + content, "sha256")
 
-    def _content(self, key: bytes, header: bytes, rest: bytes) -> bytes | None:
-        content, mac = rest[:-_MAC_SIZE], rest[-_MAC_SIZE:]
+    def _content(self, key: bytes, header: bytes, payload: bytes) -> bytes | None:
+        content, mac = payload[:-_MAC_SIZE], payload[-_MAC_SIZE:]
+        # In constant time: a caller must not learn from it how many bytes of a forged MAC are right.
         return content if hmac.compare_digest(mac, hmac.digest(key, header + content, "sha256")) else None
 
 
@@ -132,10 +133,10 @@ class EncryptedCursors(_SealedCursors):
         salt = os.urandom(_SALT_SIZE)
         return salt + self._cipher(hmac.digest(key, salt, "sha256")).encrypt(_NONCE, content, header)
 
-    def _content(self, key: bytes, header: bytes, rest: bytes) -> bytes | None:
-        salt, sealed = rest[:_SALT_SIZE], rest[_SALT_SIZE:]
+    def _content(self, key: bytes, header: bytes, payload: bytes) -> bytes | None:
+        salt, ciphertext = payload[:_SALT_SIZE], payload[_SALT_SIZE:]
         try:
-            return self._cipher(hmac.digest(key, salt, "sha256")).decrypt(_NONCE, sealed, header)
+            return self._cipher(hmac.digest(key, salt, "sha256")).decrypt(_NONCE, ciphertext, header)
         except self._invalid:
             return None
 
@@ -143,7 +144,7 @@ class EncryptedCursors(_SealedCursors):
 _NONCE = bytes(12)
 
 
-def _checked(key: bytes) -> bytes:
+def _check_secret(key: bytes) -> bytes:
     if not isinstance(key, bytes):
         raise TypeError(f"a cursor key is bytes, not {type(key).__name__}: bytes.fromhex(…) of a key in hexadecimal")
     if len(key) < _KEY_SIZE:

@@ -40,8 +40,8 @@ class Get(Generic[E]):
         self.equal: Mapping[str, Any] = equal
 
     def __repr__(self) -> str:
-        given = "".join(f", {name}={value!r}" for name, value in self.equal.items())
-        return f"Get({self.cls.__name__}{given})"
+        keywords = "".join(f", {name}={value!r}" for name, value in self.equal.items())
+        return f"Get({self.cls.__name__}{keywords})"
 
 
 def get_together(schema: Schema, table: str, gets: Sequence[Get[Any]]) -> Steps[tuple[Any, ...]]:
@@ -50,31 +50,32 @@ def get_together(schema: Schema, table: str, gets: Sequence[Get[Any]]) -> Steps[
         raise TooMany(f"get_together reads at most {MOST_GETS} objects, not {len(gets)}")
     if not gets:
         return ()
-    planned = [_plan(schema, get) for get in gets]
+    reads = [_plan(schema, get) for get in gets]
     bodies = [
-        get_body(schema, table, plan, values, () if plan.into is None else plan.decoder.wires)
-        for plan, values in planned
+        get_body(schema, table, plan, values, () if plan.into is None else plan.decoder.wires) for plan, values in reads
     ]
     unique = _unique(bodies)
     key = ItemKeys([key_text(body["Key"]) for body in unique])
     request = Request("TransactGetItems", {"TransactItems": [{"Get": body} for body in unique]}, key, _decode)
     responses = yield from _send(request)
     return tuple(
-        plan.decoder.matched(plan.decoder.slice(responses[unique.index(body)].Item, body["Key"]), key_text(body["Key"]))
-        for (plan, _), body in zip(planned, bodies, strict=True)
+        plan.decoder.require_match(
+            plan.decoder.slice(responses[unique.index(body)].Item, body["Key"]), key_text(body["Key"])
+        )
+        for (plan, _), body in zip(reads, bodies, strict=True)
     )
 
 
 def _unique(bodies: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return each request once, because DynamoDB refuses to read an item twice."""
-    found: list[dict[str, Any]] = []
+    unique_bodies: list[dict[str, Any]] = []
     for body in bodies:
-        if body not in found:
-            if any(body["Key"] == other["Key"] for other in found):
+        if body not in unique_bodies:
+            if any(body["Key"] == other["Key"] for other in unique_bodies):
                 key = key_text(body["Key"])
                 raise TableError(f"{key} is read twice, with different attributes. Read it once, with all of them")
-            found.append(body)
-    return found
+            unique_bodies.append(body)
+    return unique_bodies
 
 
 def _plan(schema: Schema, get: Get[Any]) -> tuple[ReadPlan, dict[str, Any]]:
@@ -112,6 +113,7 @@ def _send(request: Request) -> Steps[list[_Got]]:
                 raise
             reasons: Any = error.fields.get("CancellationReasons") or []
             codes = {reason.get("Code", "None") for reason in reasons} - {"None"}
+            # A write to one of the items cancels the whole read. That is over a moment later, other reasons are not.
             if codes != {"TransactionConflict"}:
                 raise TableError(f"{request.key} cannot be read together: {error.message}") from error
     raise Conflict(f"{request.key} was being written at each of {ATTEMPTS} attempts. Nothing was read")

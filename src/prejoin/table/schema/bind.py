@@ -16,7 +16,7 @@ from prejoin.types import Kind
 
 from .declare import Entity, Index, Key, Membership
 from .key_attributes import KeyAttributes
-from .pattern import BoundPattern, Lifecycle
+from .pattern import BoundPattern, Lifecycle, Visibility
 
 if TYPE_CHECKING:
     from prejoin.table.condition.record import Condition
@@ -47,15 +47,17 @@ class BoundEntity(msgspec.Struct, Generic[E], frozen=True):
 
     def visible(self) -> list[Condition]:
         """Return the conditions that visible items fulfil."""
-        return [found.condition for pattern in self.patterns if (found := pattern.visibility())]
+        return [visibility.condition for visibility in self._visibilities()]
 
     def vacant(self) -> list[Condition]:
         """Return the conditions of hidden items that an insert may replace."""
-        return [
-            found.replaceable
-            for pattern in self.patterns
-            if (found := pattern.visibility()) and found.replaceable is not None
-        ]
+        conditions = [visibility.replaceable for visibility in self._visibilities()]
+        return [condition for condition in conditions if condition is not None]
+
+    def _visibilities(self) -> list[Visibility]:
+        # Not cached: the condition of items with a time to live contains the present time.
+        visibilities = [pattern.visibility() for pattern in self.patterns]
+        return [visibility for visibility in visibilities if visibility is not None]
 
     @property
     def maintains(self) -> bool:
@@ -63,7 +65,7 @@ class BoundEntity(msgspec.Struct, Generic[E], frozen=True):
         return any(not pattern.only_checks for pattern in self.patterns)
 
     @property
-    def tested(self) -> frozenset[str]:
+    def tested_names(self) -> frozenset[str]:
         """The attributes that decide whether an item is visible."""
         conditions = self.visible()
         if not conditions:
@@ -80,12 +82,12 @@ class BoundEntity(msgspec.Struct, Generic[E], frozen=True):
     @property
     def expiry(self) -> str:
         """The time to live attribute; empty if items do not expire."""
-        return next((one.attribute for one in self.lifecycles if one.end == "expires"), "")
+        return next((lifecycle.attribute for lifecycle in self.lifecycles if lifecycle.end == "expires"), "")
 
     @property
     def deletion_mark(self) -> str:
         """The attribute that marks an item as deleted; empty if there is none."""
-        return next((one.attribute for one in self.lifecycles if one.end == "marked"), "")
+        return next((lifecycle.attribute for lifecycle in self.lifecycles if lifecycle.end == "marked"), "")
 
 
 def bind(
@@ -106,44 +108,48 @@ def bind(
     base = binder.facet(TABLE, entity.key)
     _check_base(base, codec)
     binder.check_indexes(entity.indexes)
-    in_indexes = {slot: facet for slot in indexes if (facet := binder.in_index(slot))}
-    bound = BoundEntity(
-        binder.tag,
-        codec,
-        base,
-        {slot: facet for slot, facet in in_indexes.items() if not is_natural(facet)},
-        {slot: facet for slot, facet in in_indexes.items() if is_natural(facet)},
-        binder,
-        unknown=entity.unknown,
-    )
+    template_facets: dict[str, Facet] = {}
+    natural_facets: dict[str, Facet] = {}
+    for slot in indexes:
+        facet = binder.in_index(slot)
+        if facet is None:
+            continue
+        if is_natural(facet):
+            natural_facets[slot] = facet
+        else:
+            template_facets[slot] = facet
+    bound = BoundEntity(binder.tag, codec, base, template_facets, natural_facets, binder, unknown=entity.unknown)
     # A soft delete rewrites a delete to an update. It comes first, so that the other patterns see the update. A pattern
     # that spreads comes even before it, because the others leave its writes alone.
-    patterns = sorted(entity.patterns, key=lambda one: one.lifecycle is None or one.lifecycle.end != "marked")
-    return replace(bound, patterns=tuple(sorted([p.bind(bound) for p in patterns], key=lambda one: not one.spreads)))
+    patterns = sorted(
+        entity.patterns, key=lambda pattern: pattern.lifecycle is None or pattern.lifecycle.end != "marked"
+    )
+    bound_patterns = [pattern.bind(bound) for pattern in patterns]
+    return replace(bound, patterns=tuple(sorted(bound_patterns, key=lambda pattern: not pattern.spreads)))
 
 
 def _codec(entity: Entity[E], ttl: str) -> Codec[E]:
     """Return the codec of an entity. A time to live attribute has the same name in the whole table."""
-    names, stored = dict(entity.names), {}
-    for one in entity.lifecycles:
-        if one.end == "expires":
-            names[one.attribute] = ttl
-        if one.storage:
-            stored[one.attribute] = one.storage
+    names, storage = dict(entity.names), {}
+    for lifecycle in entity.lifecycles:
+        if lifecycle.end == "expires":
+            names[lifecycle.attribute] = ttl
+        if lifecycle.storage:
+            storage[lifecycle.attribute] = lifecycle.storage
     for pattern in entity.patterns:
-        stored.update(pattern.storage)
-    return Codec.of(entity.cls, names, stored=stored)
+        storage.update(pattern.storage)
+    return Codec.of(entity.cls, names, storage=storage)
 
 
 def introduce(bound: Sequence[BoundEntity[Any]]) -> list[BoundEntity[Any]]:
     """Return the entities of a schema, each with the patterns that patterns of other entities add to it."""
-    entities = {one.codec.cls: one for one in bound}
-    more: dict[type[Any], tuple[BoundPattern, ...]] = {}
-    for one in bound:
-        for pattern in one.patterns:
+    entities = {entity.codec.cls: entity for entity in bound}
+    additions: dict[type[Any], tuple[BoundPattern, ...]] = {}
+    for entity in bound:
+        for pattern in entity.patterns:
             for cls, theirs in pattern.link(entities).items():
-                more[cls] = (*more.get(cls, ()), theirs)
-    return [replace(one, patterns=one.patterns + more.get(one.codec.cls, ())) for one in bound]
+                additions[cls] = (*additions.get(cls, ()), theirs)
+    return [replace(entity, patterns=entity.patterns + additions.get(entity.codec.cls, ())) for entity in bound]
 
 
 def facet_tag(facet: Facet) -> str:
@@ -184,43 +190,44 @@ class Binder(msgspec.Struct, frozen=True):
         sk = self._form(key.sk, key.raw, names.sk) if key.sk is not None else None
         when = list(membership(key.when, self.codec))
         own_items = slot == TABLE and not copy
-        whole = replace(self._facet(slot, pk, sk, when, copy), write_only=key.write_only)
+        facet = replace(self._facet(slot, pk, sk, when, copy), write_only=key.write_only)
         if own_items and key.write_only:
             raise SchemaError(f"{self.codec.name}: the key in the table cannot be write_only: writes find items by it")
-        if own_items and whole.when:
+        if own_items and facet.when:
             raise SchemaError(
                 f"{self.codec.name}: the key in the table cannot have `when` or optional attributes, because all "
                 "items are there"
             )
-        if when and slot != TABLE and is_natural(whole):
+        if when and slot != TABLE and is_natural(facet):
             raise SchemaError(
-                f"{self.codec.name}: the keys of index {slot} are the attributes {' and '.join(whole.attributes)}, so "
+                f"{self.codec.name}: the keys of index {slot} are the attributes {' and '.join(facet.attributes)}, so "
                 "all items with these are in it. `when` cannot change that"
             )
-        self._check_absent(whole)
-        self._check_optional(whole, own_items)
+        self._check_absent(facet)
+        self._check_optional(facet, own_items)
         if slot == TABLE:
-            self._check_settled(whole)
-        return whole
+            self._check_settled(facet)
+        return facet
 
     def _facet(self, slot: str, pk: KeyForm, sk: KeyForm | None, when: Sequence[When], copy: str = "") -> Facet:
         fields = (*pk.fields, *(sk.fields if sk else ()))
-        said = {item.attribute for item in when}
+        condition_names = {item.attribute for item in when}
         # An item without an attribute of an index key is not in the index, unless the template allows it to be missing.
-        needed = dict.fromkeys(found.attribute for found in fields if not found.optional)
-        sparse = [When(a) for a in needed if self.codec.attribute(a).optional and a not in said]
+        required_names = dict.fromkeys(field.attribute for field in fields if not field.optional)
+        optional_names = [name for name in required_names if self.codec.attribute(name).optional]
+        sparse = [When(name) for name in optional_names if name not in condition_names]
         index = self.indexes.get(slot)
         local = index is not None and index.local
-        held = self._projected(index) if index else None
-        return Facet(self.tag, slot, pk, sk, (*when, *sparse), copy, held, local)
+        held_names = self._projected_names(index) if index else None
+        return Facet(self.tag, slot, pk, sk, (*when, *sparse), copy, held_names, local)
 
     def check_indexes(self, slots: Iterable[str]) -> None:
         """Refuse keys for an index that the schema does not have."""
         for slot in slots:
             if slot not in self.indexes:
-                known = ", ".join(self.indexes) or "none"
+                names = ", ".join(self.indexes) or "none"
                 raise SchemaError(
-                    f"{self.codec.name} has a key for index {slot}, which the schema does not have (it has {known})"
+                    f"{self.codec.name} has a key for index {slot}, which the schema does not have (it has {names})"
                 )
 
     def in_index(self, slot: str) -> Facet | None:
@@ -229,16 +236,16 @@ class Binder(msgspec.Struct, frozen=True):
 
     def of_copy(self, slot: str, copy: Facet, base: Key, key: Key | None, attributes: frozenset[str]) -> Facet | None:
         """Return the facet of a copy in an index: by its key template, or by the attributes that it holds."""
-        found = self._in_index(slot, base, key, attributes, copy.copy)
-        if found is None:
+        facet = self._in_index(slot, base, key, attributes, copy.copy)
+        if facet is None:
             return None
-        held = attributes if found.holds is None else attributes & found.holds
+        held_names = attributes if facet.holds is None else attributes & facet.holds
         return replace(
-            found,
+            facet,
             # If there is no copy, it is not in the index either.
-            when=tuple(dict.fromkeys((*copy.when, *found.when))),
-            holds=None if len(held) == len(self.codec.attributes) else held,
-            write_only=found.write_only or copy.write_only,
+            when=tuple(dict.fromkeys((*copy.when, *facet.when))),
+            holds=None if len(held_names) == len(self.codec.attributes) else held_names,
+            write_only=facet.write_only or copy.write_only,
             tag=copy.tag,
         )
 
@@ -260,15 +267,17 @@ class Binder(msgspec.Struct, frozen=True):
         pk = self._form(base.pk, base.raw, names.pk) if index.local else self._natural(slot, names.pk, wires)
         return self._facet(slot, pk, self._natural(slot, names.sk, wires) if names.sk else None, (), copy)
 
-    def _projected(self, index: Index) -> frozenset[str] | None:
+    def _projected_names(self, index: Index) -> frozenset[str] | None:
         """Return the attributes that an index projects; None if it projects all."""
         if index.projection == "ALL":
             return None
         wires = () if isinstance(index.projection, str) else index.projection
         # Keys are always projected, and so are attributes that are keys themselves.
-        there = {*wires, *self.keys[TABLE].names, *self.keys[index.name].names}
-        held = frozenset(a.name for a in self.codec.attributes.values() if a.wire in there)
-        return None if wires and len(held) == len(self.codec.attributes) else held
+        index_wires = {*wires, *self.keys[TABLE].names, *self.keys[index.name].names}
+        held_names = frozenset(
+            attribute.name for attribute in self.codec.attributes.values() if attribute.wire in index_wires
+        )
+        return None if wires and len(held_names) == len(self.codec.attributes) else held_names
 
     def _natural(self, slot: str, names: Sequence[str], wires: Mapping[str, str]) -> Natural:
         try:
@@ -288,10 +297,10 @@ class Binder(msgspec.Struct, frozen=True):
             raise SchemaError(f"{self.codec.name}, {error}") from None
 
     def _check_settled(self, facet: Facet) -> None:
-        for found in (*facet.pk.fields, *(facet.sk.fields if facet.sk else ())):
-            if not found.encoding.settled:
+        for field in (*facet.pk.fields, *(facet.sk.fields if facet.sk else ())):
+            if not field.encoding.settled:
                 raise SchemaError(
-                    f"{self.codec.name}, {{{found.name}}}: the number of shards in a key of the table can never "
+                    f"{self.codec.name}, {{{field.name}}}: the number of shards in a key of the table can never "
                     "change, because items are found by it. Use shards in an index"
                 )
 
@@ -305,19 +314,19 @@ class Binder(msgspec.Struct, frozen=True):
                 raise SchemaError(f"{self.codec.name} in {facet.slot}: {name} {why}, so no item would be in the index")
 
     def _check_optional(self, facet: Facet, own_items: bool) -> None:
-        for found in (*facet.pk.fields, *(facet.sk.fields if facet.sk else ())):
-            if not found.optional:
+        for field in (*facet.pk.fields, *(facet.sk.fields if facet.sk else ())):
+            if not field.optional:
                 continue
-            name, where = found.attribute, f"{self.codec.name}, {facet.pk} / {facet.sk}"
+            name, place = field.attribute, f"{self.codec.name}, {facet.pk} / {facet.sk}"
             if own_items:
-                raise SchemaError(f"{where}: {name} is in the key of the table, so it cannot be missing")
-            if found in facet.pk.fields:
+                raise SchemaError(f"{place}: {name} is in the key of the table, so it cannot be missing")
+            if field in facet.pk.fields:
                 raise SchemaError(
-                    f"{where}: {name} is in a partition key, so it cannot be missing. Write {{{name}}}: items without "
+                    f"{place}: {name} is in a partition key, so it cannot be missing. Write {{{name}}}: items without "
                     "it are not in the index"
                 )
             if not self.codec.attribute(name).optional:
-                raise SchemaError(f"{where}: {name} is not optional. Write {{{name}}}")
+                raise SchemaError(f"{place}: {name} is not optional. Write {{{name}}}")
 
 
 def membership(when: Membership, codec: Codec[Any]) -> tuple[When, ...]:
@@ -356,11 +365,11 @@ def _value_condition(condition: Condition, codec: Codec[Any]) -> When:
 
 
 def _check_base(base: Facet, codec: Codec[Any]) -> None:
-    known = set()
+    identifying_names = set()
     for form in (base.pk, base.sk):
-        known |= {found.attribute for found in (form.fields if form else ()) if not found.encoding.derived}
+        identifying_names |= {field.attribute for field in (form.fields if form else ()) if not field.encoding.derived}
     for attribute in base.attributes:
-        if attribute not in known:
+        if attribute not in identifying_names:
             raise SchemaError(
                 f"{codec.name}: its key {base.pk} / {base.sk} has {attribute} only in a derived form, so several "
                 "items could have the same key"

@@ -70,4 +70,5 @@ class Entity(msgspec.Struct, Generic[E], frozen=True):
     @property
     def lifecycles(self) -> tuple[Lifecycle, ...]:
         """How patterns end the items."""
-        return tuple([found for pattern in self.patterns if (found := pattern.lifecycle)])
+        lifecycles = [pattern.lifecycle for pattern in self.patterns]
+        return tuple([lifecycle for lifecycle in lifecycles if lifecycle is not None])

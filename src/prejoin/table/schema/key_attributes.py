@@ -28,33 +28,33 @@ class KeyAttributes(msgspec.Struct, frozen=True, dict=True):
         return self.pk + self.sk
 
 
-def index_attributes(index: Index, ours: Sequence[Key], table: KeyAttributes) -> KeyAttributes:
-    """Return the key attributes of an index; `ours` are the key templates of entities for it."""
-    pk, sk = _named(index, index.pk), _named(index, index.sk)
+def index_attributes(index: Index, templates: Sequence[Key], table: KeyAttributes) -> KeyAttributes:
+    """Return the key attributes of an index; `templates` are those of entities for it."""
+    pk, sk = _names_of(index, index.pk), _names_of(index, index.sk)
     if len(pk) > limits.INDEX_PARTITION_ATTRIBUTES or len(sk) > limits.INDEX_SORT_ATTRIBUTES:
         raise SchemaError(f"index {index.name} has more than four attributes in its partition key or its sort key")
-    if ours and (len(pk) > 1 or len(sk) > 1):
+    if templates and (len(pk) > 1 or len(sk) > 1):
         raise SchemaError(
             f"index {index.name} is on several attributes, so an entity cannot have a key template for it"
         )
     if index.local:
-        return _local(index, pk, sk, ours, table)
-    if not ours:
+        return _local(index, pk, sk, templates, table)
+    if not templates:
         if not pk:
             raise SchemaError(f"index {index.name} needs a pk attribute, or an entity with a key for it")
         return KeyAttributes(pk, sk)
-    has_sort = all_or_none(f"index {index.name}", ours)
+    has_sort = all_or_none(f"index {index.name}", templates)
     return KeyAttributes(pk or (f"{index.name}pk",), (sk or (f"{index.name}sk",)) if has_sort else ())
 
 
 def _local(
-    index: Index, pk: Sequence[str], sk: tuple[str, ...], ours: Sequence[Key], table: KeyAttributes
+    index: Index, pk: Sequence[str], sk: tuple[str, ...], templates: Sequence[Key], table: KeyAttributes
 ) -> KeyAttributes:
     if pk and tuple(pk) != table.pk:
         raise SchemaError(
             f"{index.name} is a local index, so its partition key is that of the table, {table.pk[0]}. Leave out pk"
         )
-    if not table.sk or not (ours or sk):
+    if not table.sk or not (templates or sk):
         raise SchemaError(f"{index.name} is a local index, so the table and the index each need a sort key")
     if len(sk) > 1:
         raise SchemaError(
@@ -63,11 +63,11 @@ def _local(
     return KeyAttributes(table.pk, sk or (f"{index.name}sk",))
 
 
-def _named(index: Index, names: str | Sequence[str]) -> tuple[str, ...]:
-    found = ((names,) if names else ()) if isinstance(names, str) else tuple(names)
-    if len(set(found)) < len(found):
+def _names_of(index: Index, names: str | Sequence[str]) -> tuple[str, ...]:
+    attributes = ((names,) if names else ()) if isinstance(names, str) else tuple(names)
+    if len(set(attributes)) < len(attributes):
         raise SchemaError(f"index {index.name} names an attribute twice")
-    return found
+    return attributes
 
 
 def all_or_none(place: str, keys: Sequence[Key]) -> bool:
@@ -82,18 +82,18 @@ def all_or_none(place: str, keys: Sequence[Key]) -> bool:
 
 def template_keys(facet: Facet, keys: KeyAttributes) -> KeyAttributes:
     """Return the key attributes of a facet that hold text from a template."""
-    ours = not isinstance(facet.pk, Natural) and not facet.local
-    return KeyAttributes(keys.pk if ours else (), () if isinstance(facet.sk, Natural) else keys.sk)
+    has_template = not isinstance(facet.pk, Natural) and not facet.local
+    return KeyAttributes(keys.pk if has_template else (), () if isinstance(facet.sk, Natural) else keys.sk)
 
 
 def key_types(keys: Mapping[str, KeyAttributes], facets: Iterable[Facet]) -> dict[str, Tag]:
     """Return the type of each key attribute; raise SchemaError if facets disagree, or if none uses an index."""
-    found: dict[str, tuple[Tag, Facet]] = {}
+    tags_by_name: dict[str, tuple[Tag, Facet]] = {}
     for facet in facets:
         names = keys[facet.slot]
         tags = (*_tags(facet.pk), *(_tags(facet.sk) if facet.sk else ()))
         for name, tag in zip(names.names, tags, strict=True):
-            first, other = found.setdefault(name, (tag, facet))
+            first, other = tags_by_name.setdefault(name, (tag, facet))
             if first != tag:
                 raise SchemaError(
                     f"the key attribute {name} is {_WORDS[first]} for {other} and {_WORDS[tag]} for {facet}. It must "
@@ -102,9 +102,9 @@ def key_types(keys: Mapping[str, KeyAttributes], facets: Iterable[Facet]) -> dic
     for slot, names in keys.items():
         if slot == TABLE:  # a schema may have no entities
             continue
-        if unused := [name for name in names.names if name not in found]:
-            raise SchemaError(f"no entity has all attributes of index {slot}: {', '.join(unused)} is missing")
-    return {name: tag for name, (tag, _) in found.items()}
+        if unused_names := [name for name in names.names if name not in tags_by_name]:
+            raise SchemaError(f"no entity has all attributes of index {slot}: {', '.join(unused_names)} is missing")
+    return {name: tag for name, (tag, _) in tags_by_name.items()}
 
 
 _WORDS: Mapping[Tag, str] = {"S": "text", "N": "a number", "B": "binary"}

@@ -60,6 +60,8 @@ class Schema:
         tenant: str = "",
         exempt: Iterable[type[Any]] = (),
     ) -> None:
+        if not type_attribute:
+            raise SchemaError("the schema has no type attribute, and each item needs its type. Name it entityType")
         indexes = tuple(indexes)
         exempt = frozenset(exempt)
         self.indexes: Mapping[str, Index] = {index.name: index for index in indexes}
@@ -69,19 +71,14 @@ class Schema:
         """The time to live attribute of the table, in seconds since 1970; empty if there is none."""
         if TABLE in self.indexes or len(self.indexes) < len(indexes):
             raise SchemaError(f"index names must be unique, and none can be {TABLE}")
-        table = KeyAttributes((pk,), (sk,) if _sorted(entities) else ())
-        self._keys = {TABLE: table}
-        for name, index in self.indexes.items():
-            self._keys[name] = index_attributes(index, _keys_in(name, entities), table)
-        owner = {entity.cls: "" if entity.cls in exempt else tenant for entity in entities}
-        bound = introduce(
-            [bind(one, self.indexes, self._keys, separator, owner[one.cls], self.ttl) for one in entities]
-        )
-        self._by_class: dict[type, BoundEntity[Any]] = {one.codec.cls: one for one in bound}
-        self.by_tag: Mapping[str, BoundEntity[Any]] = {one.tag: one for one in bound}
+        table = KeyAttributes((pk,), (sk,) if _have_sort_keys(entities) else ())
+        self._keys = {TABLE: table, **_index_keys(self.indexes, entities, table)}
+        bound = introduce(self._bind_all(entities, tenant, exempt))
+        self._by_class: dict[type, BoundEntity[Any]] = {bound_entity.codec.cls: bound_entity for bound_entity in bound}
+        self.by_tag: Mapping[str, BoundEntity[Any]] = {bound_entity.tag: bound_entity for bound_entity in bound}
         if len(self._by_class) < len(bound) or len(self.by_tag) < len(bound):
             raise SchemaError("two entities of a schema have the same class or the same tag")
-        self.facets: tuple[Facet, ...] = tuple(facet for one in bound for facet in one.facets)
+        self.facets: tuple[Facet, ...] = tuple(facet for bound_entity in bound for facet in bound_entity.facets)
         self.key_types: Mapping[str, Tag] = key_types(self._keys, self.facets)
         """The type of each key attribute of the table and its indexes."""
         # By the identity of the facet: comparing facets would take longer than writing a key.
@@ -92,31 +89,34 @@ class Schema:
         """Cached plans of reads, by their arguments without the values. `read.plan` fills and bounds it."""
         self.write_forms: dict[Hashable, Any] = {}
         """Cached parameters of writes, without the values. `write.expand` fills and bounds it."""
-        for one in bound:
-            self._check_names(one)
-            self._check_ttl(one)
-        self._check_tags()
-        self._check_collisions()
-        for one in bound:
-            for pattern in one.patterns:
-                pattern.check(self)
+        self._check()
         self.tenancy: Tenancy | None = self._tenancy(tenant, exempt) if tenant else None
         """The tenant attribute, and its place in the keys; None if the table has no tenants."""
         self.fence: Fence | None = None
         """Confines the client of a tenant, in the schema of such a client."""
+
+    def _bind_all(
+        self, entities: Iterable[Entity[Any]], tenant: str, exempt: frozenset[type[Any]]
+    ) -> list[BoundEntity[Any]]:
+        """Bind each entity by itself. Exempt ones have no tenant."""
+        bound = []
+        for entity in entities:
+            entity_tenant = "" if entity.cls in exempt else tenant
+            bound.append(bind(entity, self.indexes, self._keys, self._separator, entity_tenant, self.ttl))
+        return bound
 
     @property
     def entities(self) -> tuple[BoundEntity[Any], ...]:
         return tuple(self._by_class.values())
 
     def entity(self, cls: type[E]) -> BoundEntity[E]:
-        found = self._by_class.get(cls)
-        if found is None:
-            known = ", ".join(one.tag for one in self.entities)
+        bound = self._by_class.get(cls)
+        if bound is None:
+            tags = ", ".join(bound_entity.tag for bound_entity in self.entities)
             if cls.__name__ == "coroutine":
                 raise SchemaError("a coroutine was given instead of an object. Await the call that returned it")
-            raise SchemaError(f"{cls.__name__} is not an entity of this schema, which has {known}")
-        return found
+            raise SchemaError(f"{cls.__name__} is not an entity of this schema, which has {tags}")
+        return bound
 
     def keys(self, slot: str) -> KeyAttributes:
         """Return the key attributes of the table or of an index."""
@@ -155,25 +155,27 @@ class Schema:
         Raise KeyValueError for other keys, also for those of copies and of guards of unique values.
         """
         for bound in self.entities:
-            found = _values_in_key(bound.base, pk, sk)
-            if found is not None:
-                return bound.codec.cls, found
-        here = (facet for facet in self.facets if facet.slot == TABLE)
-        other = next((facet for facet in here if _values_in_key(facet, pk, sk) is not None), None)
-        what = f"it is one of {other}" if other else f"they have {', '.join(str(one.base) for one in self.entities)}"
+            values = _values_in_key(bound.base, pk, sk)
+            if values is not None:
+                return bound.codec.cls, values
+        table_facets = (facet for facet in self.facets if facet.slot == TABLE)
+        other = next((facet for facet in table_facets if _values_in_key(facet, pk, sk) is not None), None)
+        hint = (
+            f"it is one of {other}" if other else f"they have {', '.join(str(entity.base) for entity in self.entities)}"
+        )
         key = repr(pk) if sk is None else f"{pk!r}, {sk!r}"
-        raise KeyValueError(f"{key} is not the key of an entity's own item; {what}")
+        raise KeyValueError(f"{key} is not the key of an entity's own item; {hint}")
 
-    def plan(self, ask: Lookup) -> Plan:
+    def plan(self, lookup: Lookup) -> Plan:
         """Return the plan for a read; raise NotServed if no key or index serves it."""
-        found = self._plans.get(ask)
-        if found is None:
+        answer = self._plans.get(lookup)
+        if answer is None:
             if len(self._plans) > 10_000:  # only reads of sparse indexes with many different values
                 self._plans.clear()
-            found = self._plans[ask] = plan(self.facets, ask)
-        if isinstance(found, Refusal):
-            raise NotServed(found)
-        return found
+            answer = self._plans[lookup] = plan(self.facets, lookup)
+        if isinstance(answer, Refusal):
+            raise NotServed(answer)
+        return answer
 
     def of_tenant(self, tenant: object) -> Schema:
         """Return the schema for a client that is confined to one tenant."""
@@ -184,13 +186,14 @@ class Schema:
         if self.fence is not None:
             self.fence.check_tenant(tenant)
             return self
-        confined = copy.copy(self)
-        confined.fence = Fence(self.tenancy, self._keys, tenant)
-        return confined
+        # A shallow copy: the clients of all tenants share cached plans and compiled key writers.
+        tenant_schema = copy.copy(self)
+        tenant_schema.fence = Fence(self.tenancy, self._keys, tenant)
+        return tenant_schema
 
-    def with_tenant(self, known: Mapping[str, Any], *entities: BoundEntity[Any]) -> Mapping[str, Any]:
+    def with_tenant(self, values: Mapping[str, Any], *entities: BoundEntity[Any]) -> Mapping[str, Any]:
         """Return known attributes, with the tenant if this is the schema of a tenant's client."""
-        return known if self.fence is None else self.fence.fill(known, *entities)
+        return values if self.fence is None else self.fence.fill(values, *entities)
 
     def refuse_to_tenant(self, operation: str) -> None:
         """Raise OtherTenant if this is the schema of a tenant's client: `operation` reaches items of all tenants."""
@@ -207,28 +210,44 @@ class Schema:
     @cached_property
     def conditional(self) -> frozenset[tuple[str, str]]:
         """Pairs of entity and attribute whose value decides about membership in a sparse index."""
-        return frozenset((f.entity, w.attribute) for f in self.facets for w in f.when if w.values is not None)
+        return frozenset(
+            (facet.entity, when.attribute) for facet in self.facets for when in facet.when if when.values is not None
+        )
 
     @cached_property
     def has_other_words(self) -> bool:
         """Whether items hold members of some enum under two words."""
-        return any(one.value.other_words for entity in self.entities for one in entity.codec.attributes.values())
+        return any(
+            attribute.value.other_words for entity in self.entities for attribute in entity.codec.attributes.values()
+        )
+
+    def _check(self) -> None:
+        """Raise SchemaError for what entities cannot have together. Patterns check last: they see a valid schema."""
+        for bound_entity in self.entities:
+            self._check_names(bound_entity)
+            self._check_ttl(bound_entity)
+        self._check_tags()
+        self._check_shared_attributes()
+        self._check_collisions()
+        for bound_entity in self.entities:
+            for pattern in bound_entity.patterns:
+                pattern.check(self)
 
     def _check_names(self, bound: BoundEntity[Any]) -> None:
-        ours = {self.type_attribute}
+        reserved_names = {self.type_attribute}
         for facet in bound.facets:
             if facet.entity == bound.tag:  # items of other facets have no attributes of the entity
-                ours |= {*self.template_keys(facet).names}
-        seen: set[str] = set()
+                reserved_names |= {*self.template_keys(facet).names}
+        names: set[str] = set()
         for attribute in bound.codec.attributes.values():
-            if attribute.wire in ours:
+            if attribute.wire in reserved_names:
                 raise SchemaError(
                     f"{bound.tag}.{attribute.name} is named {attribute.wire} in the table, and so is one of the "
                     "table's own attributes. Rename one of them"
                 )
-            if attribute.wire in seen:
+            if attribute.wire in names:
                 raise SchemaError(f"{bound.tag} has two attributes with the name {attribute.wire} in the table")
-            seen.add(attribute.wire)
+            names.add(attribute.wire)
 
     def _check_ttl(self, bound: BoundEntity[Any]) -> None:
         for attribute in bound.codec.attributes.values():
@@ -249,15 +268,32 @@ class Schema:
                 raise SchemaError(f"two kinds of items have the type tag {tag}: give the copy another tag")
             tags.add(tag)
 
+    def _check_shared_attributes(self) -> None:
+        """Refuse a key attribute to which two keys of an item give different values.
+
+        An inverted index shares the attributes of the table with equal templates, and is fine.
+        """
+        first: dict[tuple[str, str, str], tuple[Facet, KeyForm | None]] = {}
+        for facet in self.facets:
+            names = self.template_keys(facet)
+            forms = [*((name, facet.pk) for name in names.pk), *((name, facet.sk) for name in names.sk)]
+            for name, form in forms:
+                other, other_form = first.setdefault((facet.entity, facet.copy, name), (facet, form))
+                if (form, facet.when) != (other_form, other.when):
+                    raise SchemaError(
+                        f"the key attribute {name} has one value in an item, and would have different ones for {other} "
+                        f"and {facet}. Give the index an attribute of its own"
+                    )
+
     def _check_collisions(self) -> None:
         """Refuse facets that could write the same key in the table: one item would overwrite the other."""
-        here = [facet for facet in self.facets if facet.slot == TABLE]
-        for one, other in combinations(here, 2):
-            apart = disjoint(one.pk, other.pk) or (one.sk and other.sk and disjoint(one.sk, other.sk))
-            if not apart:
-                word = other.entity.split()[0].upper()
+        table_facets = [facet for facet in self.facets if facet.slot == TABLE]
+        for first, second in combinations(table_facets, 2):
+            are_disjoint = disjoint(first.pk, second.pk) or (first.sk and second.sk and disjoint(first.sk, second.sk))
+            if not are_disjoint:
+                word = second.entity.split()[0].upper()
                 raise SchemaError(
-                    f"items of {one} and {other} could have the same key, and overwrite each other. Put a different "
+                    f"items of {first} and {second} could have the same key, and overwrite each other. Put a different "
                     f"word, such as {word}{self._separator}, into one of the keys"
                 )
 
@@ -270,38 +306,35 @@ _TITLES = ("entity", "in", "partition key", "sort key", "when")
 
 
 def _key_map(facets: Sequence[Facet]) -> str:
-    rows = [
-        _TITLES,
-        *(
-            (
-                f"{facet.entity}, copy {facet.copy}" if facet.copy else facet.entity,
-                facet.slot,
-                str(facet.pk),
-                str(facet.sk or ""),
-                " and ".join(map(str, facet.when)),
-            )
-            for facet in facets
-        ),
-    ]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(_TITLES))]
-    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    rows = [_TITLES, *map(_key_row, facets)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [text.ljust(width) for text, width in zip(row, widths, strict=True)]
+        lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
+
+
+def _key_row(facet: Facet) -> tuple[str, ...]:
+    """Return the cells of a facet in the key map."""
+    name = f"{facet.entity}, copy {facet.copy}" if facet.copy else facet.entity
+    return name, facet.slot, str(facet.pk), str(facet.sk or ""), " and ".join(map(str, facet.when))
 
 
 def _values_in_key(facet: Facet, pk: object, sk: object) -> dict[str, object] | None:
     """Return the values in a key of a facet; None if it is not a key of this facet."""
-    found: dict[str, object] = {}
+    key_values: dict[str, object] = {}
     for form, key in ((facet.pk, pk), (facet.sk, sk)):
         if (form is None) != (key is None):
             return None
-        values = _parsed(form, key) if form else {}
-        if values is None or any(found.get(name, value) != value for name, value in values.items()):
+        values = _parse(form, key) if form else {}
+        if values is None or any(key_values.get(name, value) != value for name, value in values.items()):
             return None
-        found |= values
-    return found
+        key_values |= values
+    return key_values
 
 
-def _parsed(form: KeyForm, key: object) -> dict[str, object] | None:
+def _parse(form: KeyForm, key: object) -> dict[str, object] | None:
     if isinstance(form, Natural):
         return form.parse(key)
     try:
@@ -310,31 +343,40 @@ def _parsed(form: KeyForm, key: object) -> dict[str, object] | None:
         return None
 
 
-def _ttl(entities: Iterable[Entity[Any]], declared: str) -> str:
+def _ttl(entities: Iterable[Entity[Any]], declared_name: str) -> str:
     """Return the time to live attribute by its name in the table; empty if no entity has one."""
-    found: dict[str, str] = {}
+    wires: dict[str, str] = {}
     for entity in entities:
-        for name in [one.attribute for one in entity.lifecycles if one.end == "expires"]:
-            wire = entity.names.get(name) or declared or name
-            found.setdefault(wire, f"{entity.cls.__name__}.{name}")
-    if declared:
-        found = {declared: "ttl=", **found}
-    if len(found) > 1:
-        names = " and ".join(f"{wire} ({what})" for wire, what in found.items())
+        for name in [lifecycle.attribute for lifecycle in entity.lifecycles if lifecycle.end == "expires"]:
+            wire = entity.names.get(name) or declared_name or name
+            wires.setdefault(wire, f"{entity.cls.__name__}.{name}")
+    if declared_name:
+        wires = {declared_name: "ttl=", **wires}
+    if len(wires) > 1:
+        names = " and ".join(f"{wire} ({source})" for wire, source in wires.items())
         raise SchemaError(
             f"a table has one time to live attribute, and here are {names}. Pass its name to the schema as ttl=, and "
             "give no other in names="
         )
-    return next(iter(found), "")
+    return next(iter(wires), "")
+
+
+def _index_keys(
+    indexes: Mapping[str, Index], entities: Sequence[Entity[Any]], table: KeyAttributes
+) -> dict[str, KeyAttributes]:
+    """Return the key attributes of indexes, by name."""
+    return {name: index_attributes(index, _keys_in(name, entities), table) for name, index in indexes.items()}
 
 
 def _keys_in(index: str, entities: Iterable[Entity[Any]]) -> list[Key]:
     """Return the key templates in an index: those of the entities, and those of their copies."""
-    found = [key for entity in entities if (key := entity.indexes.get(index))]
-    return found + [key for entity in entities for one in entity.patterns if (key := one.indexes.get(index))]
+    entities = list(entities)
+    declarations = [entity.indexes for entity in entities]
+    declarations += [pattern.indexes for entity in entities for pattern in entity.patterns]
+    return [indexes[index] for indexes in declarations if index in indexes]
 
 
-def _sorted(entities: Iterable[Entity[Any]]) -> bool:
+def _have_sort_keys(entities: Iterable[Entity[Any]]) -> bool:
     return all_or_none("the table", [entity.key for entity in entities])
 
 

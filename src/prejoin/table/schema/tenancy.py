@@ -33,15 +33,17 @@ class Head(msgspec.Struct, frozen=True):
 
     def shape(self, separator: str) -> Shape:
         """Return the shape of all keys with this beginning."""
-        rest = () if self.whole_key else literal(separator) + ANYTHING
-        return literal(self.lead) + self.encoding.shape + rest
+        end = () if self.whole_key else literal(separator) + ANYTHING
+        return literal(self.lead) + self.encoding.shape + end
 
     def start(self, value: object, separator: str) -> dict[str, str]:
         """Return the beginning of the keys of one tenant, or the whole key, in DynamoDB JSON."""
-        found = self.encoding.encode(value)
-        if found in ("", b""):
+        encoded_tenant = self.encoding.encode(value)
+        if encoded_tenant in ("", b""):
             raise KeyValueError(f"{value!r} is not a tenant: a tenant has a name")
-        return wire(found if self.natural else f"{self.lead}{found}{'' if self.whole_key else separator}")
+        return wire(
+            encoded_tenant if self.natural else f"{self.lead}{encoded_tenant}{'' if self.whole_key else separator}"
+        )
 
 
 class Tenancy(msgspec.Struct, frozen=True):
@@ -64,27 +66,28 @@ def tenancy(
     heads: dict[str, dict[Head, Facet]] = {}
     outside: list[tuple[BoundEntity[Any], Facet]] = []
     for entity in entities:
-        free = entity.codec.cls in exempt
-        if not free:
+        is_exempt = entity.codec.cls in exempt
+        if not is_exempt:
             _check_attribute(entity, attribute)
         for facet in entity.facets:
-            if free and not is_tenants(entity, facet, attribute, separator):
+            if is_exempt and not is_tenants(entity, facet, attribute, separator):
                 outside.append((entity, facet))
             else:
                 heads.setdefault(facet.slot, {}).setdefault(_head(facet, attribute, separator), facet)
-    for slot, found in heads.items():
-        for one, other in combinations(found, 2):
-            if not _apart(one, other, separator):
+    for slot, slot_heads in heads.items():
+        for first, second in combinations(slot_heads, 2):
+            if not _are_distinct(first, second, separator):
+                facet, other_facet = slot_heads[first], slot_heads[second]
                 raise SchemaError(
-                    f"in {slot}, the keys of two tenants could begin alike: {found[one].pk} of {found[one].entity} "
-                    f"and {found[other].pk} of {found[other].entity}. Put the same text before {{{attribute}}} in "
+                    f"in {slot}, the keys of two tenants could begin alike: {facet.pk} of {facet.entity} "
+                    f"and {other_facet.pk} of {other_facet.entity}. Put the same text before {{{attribute}}} in "
                     f"both, such as TENANT{separator}{{{attribute}}}{separator}"
                 )
     for _, free_facet in outside:
         for head, other_facet in heads.get(free_facet.slot, {}).items():
             _check_outside(free_facet, head, other_facet, attribute, separator)
-    by_slot = {slot: tuple(found) for slot, found in heads.items()}
-    return Tenancy(attribute, by_slot, separator, _shared(outside, attribute))
+    by_slot = {slot: tuple(slot_heads) for slot, slot_heads in heads.items()}
+    return Tenancy(attribute, by_slot, separator, _shared_keys(outside, attribute))
 
 
 def is_tenants(entity: BoundEntity[Any], facet: Facet, attribute: str, separator: str) -> bool:
@@ -106,28 +109,28 @@ def _check_outside(facet: Facet, head: Head, other: Facet, attribute: str, separ
         )
 
 
-def _shared(outside: Sequence[tuple[BoundEntity[Any], Facet]], attribute: str) -> dict[str, tuple[Template, ...]]:
+def _shared_keys(outside: Sequence[tuple[BoundEntity[Any], Facet]], attribute: str) -> dict[str, tuple[Template, ...]]:
     """Return the keys that all tenants may read: those of items without a tenant, apart from records of tenants."""
-    found: dict[str, list[Template]] = {}
+    templates: dict[str, list[Template]] = {}
     records = [(facet.slot, facet.pk) for entity, facet in outside if attribute in entity.codec.attributes]
     for entity, facet in outside:
         form = facet.pk
         if isinstance(form, Natural) or attribute in entity.codec.attributes or facet.entity != entity.tag:
             continue
-        there = [pk for slot, pk in records if slot == facet.slot]
-        if not any(isinstance(pk, Natural) or meet(form.shape, pk.shape) for pk in there):
-            found.setdefault(facet.slot, []).append(form)
-    return {slot: tuple(forms) for slot, forms in found.items()}
+        record_keys = [pk for slot, pk in records if slot == facet.slot]
+        if not any(isinstance(pk, Natural) or meet(form.shape, pk.shape) for pk in record_keys):
+            templates.setdefault(facet.slot, []).append(form)
+    return {slot: tuple(forms) for slot, forms in templates.items()}
 
 
 def _check_attribute(entity: BoundEntity[Any], attribute: str) -> None:
-    found = entity.codec.attributes.get(attribute)
-    if found is None:
+    attribute_codec = entity.codec.attributes.get(attribute)
+    if attribute_codec is None:
         raise SchemaError(
             f"{entity.tag} has no attribute {attribute}, which is the tenant. Add it, or name the class in `exempt` if "
             "its items belong to no tenant"
         )
-    if found.optional:
+    if attribute_codec.optional:
         raise SchemaError(f"{entity.tag}.{attribute} is the tenant and must not be optional. Make it required")
 
 
@@ -139,7 +142,7 @@ def _head(facet: Facet, attribute: str, separator: str) -> Head:
         raise _leaving(facet, attribute, f"make the index on ({attribute}, {form.attributes[0]})")
     start = form.parts[0]
     lead, parts = (start.text, form.parts[1:]) if isinstance(start, KeyText) else ("", form.parts)
-    tenant, rest = parts[0] if parts else None, parts[1:]
+    tenant, following_parts = parts[0] if parts else None, parts[1:]
     if not isinstance(tenant, KeyField) or tenant.attribute != attribute:
         text = form.text.removeprefix(f"TENANT{separator}")
         raise _leaving(facet, attribute, f"write TENANT{separator}{{{attribute}}}{separator}{text}")
@@ -148,11 +151,13 @@ def _head(facet: Facet, attribute: str, separator: str) -> Head:
         raise _leaving(
             facet, attribute, f"write {{{attribute}}} without a spec: two tenants could share {{{tenant.name}}}"
         )
-    ends = not rest or (isinstance(rest[0], KeyText) and rest[0].text.startswith(separator))
+    ends = not following_parts or (
+        isinstance(following_parts[0], KeyText) and following_parts[0].text.startswith(separator)
+    )
     # A value in a raw key is not escaped: at its end it could contain separators, and look like another tenant's.
-    if not ends or (form.raw and not rest) or meet(encoding.shape, ANYTHING + literal(separator) + ANYTHING):
+    if not ends or (form.raw and not following_parts) or meet(encoding.shape, ANYTHING + literal(separator) + ANYTHING):
         raise _leaving(facet, attribute, f"put {separator!r} after {{{attribute}}}, which must not contain it")
-    return Head(lead, encoding, not rest)
+    return Head(lead, encoding, not following_parts)
 
 
 def _leaving(facet: Facet, attribute: str, fix: str) -> SchemaError:
@@ -162,19 +167,19 @@ def _leaving(facet: Facet, attribute: str, fix: str) -> SchemaError:
     )
 
 
-def _apart(one: Head, other: Head, separator: str) -> bool:
+def _are_distinct(first: Head, second: Head, separator: str) -> bool:
     """Return whether no key with one beginning can also have the other beginning with another tenant."""
-    if one.natural or other.natural:
-        return one.natural and other.natural
-    if one.lead == other.lead:
-        return one.encoding == other.encoding
-    return not meet(one.shape(separator), other.shape(separator))
+    if first.natural or second.natural:
+        return first.natural and second.natural
+    if first.lead == second.lead:
+        return first.encoding == second.encoding
+    return not meet(first.shape(separator), second.shape(separator))
 
 
 # --- The client of one tenant ---------------------------------------------------------------------------------------
 
 
-_KEYED = {"Get": "Key", "Update": "Key", "Delete": "Key", "ConditionCheck": "Key", "Put": "Item"}
+_KEY_PARAMETERS = {"Get": "Key", "Update": "Key", "Delete": "Key", "ConditionCheck": "Key", "Put": "Item"}
 """The parameter with the key of an item, by kind of action. Operations on single items have the same names."""
 _OF_THE_TABLE = frozenset({"DescribeTable", "DescribeTimeToLive", "CreateTable", "UpdateTimeToLive"})
 """Operations that read and write no items."""
@@ -197,22 +202,22 @@ class Fence:
             exact = frozenset(text for head, text in texts.items() if head.whole_key)
             self._starts[slot] = exact, tuple(text for head, text in texts.items() if not head.whole_key)
 
-    def fill(self, known: Mapping[str, Any], *entities: BoundEntity[Any]) -> Mapping[str, Any]:
+    def fill(self, values: Mapping[str, Any], *entities: BoundEntity[Any]) -> Mapping[str, Any]:
         """Return known attributes with the tenant, unless none of the entities has a tenant."""
         if entities and not any(self.attribute in entity.codec.attributes for entity in entities):
-            return known
-        if self.attribute in known:
-            self.check_tenant(known[self.attribute])
-            return known
-        return {**known, self.attribute: self.tenant}
+            return values
+        if self.attribute in values:
+            self.check_tenant(values[self.attribute])
+            return values
+        return {**values, self.attribute: self.tenant}
 
     def check_tenant(self, tenant: object) -> None:
         if plain(tenant) != plain(self.tenant):
             raise OtherTenant(f"this client is confined to {self.attribute} {self.tenant!r}, and was given {tenant!r}")
 
-    def check_stays(self, changed: Iterable[str]) -> None:
+    def check_stays(self, changed_names: Iterable[str]) -> None:
         """Refuse an update of the tenant attribute."""
-        if self.attribute in changed:
+        if self.attribute in changed_names:
             raise OtherTenant(
                 f"this client is confined to {self.attribute} {self.tenant!r}, and cannot move items to another tenant"
             )
@@ -237,6 +242,7 @@ class Fence:
         """Raise OtherTenant if a request reads or writes an item of another tenant."""
         if request.operation in _OF_THE_TABLE:
             return
+        # Schemas and plans put the tenant into keys already. This looks at the finished request, whatever made it.
         start = request.body.get("ExclusiveStartKey")
         if start is not None and not self._holds(start):
             raise CursorError("the cursor is of another tenant")
@@ -253,43 +259,48 @@ class Fence:
         """
         operation, body = request.operation, request.body
         if operation == "Query":
-            yield (*self._queried(body), True)
+            yield (*self._query_partition(body), True)
         elif operation.startswith("Transact"):
             for action in body["TransactItems"]:
                 ((kind, parameters),) = action.items()
-                yield from self._of(kind, parameters)
+                yield from self._action_partitions(kind, parameters)
         elif operation == "BatchGetItem":
             for parameters in body["RequestItems"].values():
                 for key in parameters["Keys"]:
-                    yield from self._of("Get", {"Key": key})
+                    yield from self._action_partitions("Get", {"Key": key})
         elif operation == "BatchWriteItem":
             for requests in body["RequestItems"].values():
-                for one in requests:
-                    ((kind, parameters),) = one.items()
-                    yield from self._of(kind.removesuffix("Request"), parameters)
-        elif operation.removesuffix("Item") in _KEYED:
-            yield from self._of(operation.removesuffix("Item"), body)
+                for write_request in requests:
+                    ((kind, parameters),) = write_request.items()
+                    yield from self._action_partitions(kind.removesuffix("Request"), parameters)
+        elif operation.removesuffix("Item") in _KEY_PARAMETERS:
+            yield from self._action_partitions(operation.removesuffix("Item"), body)
         else:
             raise self.refusal(operation)
 
-    def _of(self, kind: str, parameters: Mapping[str, Any]) -> Iterator[tuple[str, Any, bool]]:
-        item = parameters[_KEYED[kind]]
+    def _action_partitions(self, kind: str, parameters: Mapping[str, Any]) -> Iterator[tuple[str, Any, bool]]:
+        item = parameters[_KEY_PARAMETERS[kind]]
         yield TABLE, item.get(self._keys[TABLE].pk[0]), kind in ("Get", "ConditionCheck")
+        # A put enters every index whose key attributes it has.
         if kind == "Put":
             yield from ((slot, item[keys.pk[0]], False) for slot, keys in self._keys.items() if keys.pk[0] in item)
 
-    def _queried(self, body: Mapping[str, Any]) -> tuple[str, Any]:
+    def _query_partition(self, body: Mapping[str, Any]) -> tuple[str, Any]:
         slot = body.get("IndexName", TABLE)
-        found = _PARTITION.fullmatch(body["KeyConditionExpression"])
-        name = found and body.get("ExpressionAttributeNames", {}).get(found[1], found[1])
-        if not found or name != self._keys[slot].pk[0]:
+        match = _PARTITION.fullmatch(body["KeyConditionExpression"])
+        name = match and body.get("ExpressionAttributeNames", {}).get(match[1], match[1])
+        if not match or name != self._keys[slot].pk[0]:
             return slot, None
-        return slot, body["ExpressionAttributeValues"][found[2]]
+        return slot, body["ExpressionAttributeValues"][match[2]]
 
     def _holds(self, key: Mapping[str, Any]) -> bool:
         """Return whether all partitions of a key from a cursor belong to the tenant, or all are shared."""
-        named = [(slot, key[keys.pk[0]]) for slot, keys in self._keys.items() if keys.pk[0] in key]
-        return bool(named) and any(all(reach(*one) for one in named) for reach in (self._is_own, self._is_shared))
+        partitions = [(slot, key[keys.pk[0]]) for slot, keys in self._keys.items() if keys.pk[0] in key]
+        if not partitions:
+            return False
+        are_own = all(self._is_own(slot, value) for slot, value in partitions)
+        # A key that is half the tenant's and half shared is of no query of this tenant.
+        return are_own or all(self._is_shared(slot, value) for slot, value in partitions)
 
     def _is_own(self, slot: str, value: Mapping[str, Any] | None) -> bool:
         if not value or slot not in self._starts:

@@ -32,25 +32,29 @@ class VisibleItems(msgspec.Struct, frozen=True):
 
 def visible_items(by_tag: Mapping[str, BoundEntity[Any]], facets: Iterable[Facet]) -> tuple[VisibleItems, ...]:
     """Return the conditions for the facets whose entities hide items, as of now."""
-    return tuple(
-        VisibleItems(facet_tag(facet), entity.codec, conditions)
-        for facet in facets
-        if (entity := by_tag[facet.entity]).patterns and (conditions := entity.visible())
-    )
+    visible = []
+    for facet in facets:
+        entity = by_tag[facet.entity]
+        conditions = entity.visible() if entity.patterns else []
+        if conditions:
+            visible.append(VisibleItems(facet_tag(facet), entity.codec, conditions))
+    return tuple(visible)
 
 
-def filter_text(visible: Iterable[VisibleItems], type_attribute: str, alone: bool, to: Placeholders) -> str:
+def filter_text(
+    visible: Iterable[VisibleItems], type_attribute: str, is_only_entity: bool, placeholders: Placeholders
+) -> str:
     """Return a FilterExpression that hides items.
 
-    If several entities are read (not `alone`), each condition applies to the items with its type tag only.
+    If several entities are read (not `is_only_entity`), each condition applies to the items with its type tag only.
     """
     texts = []
-    for one in visible:
-        text = " AND ".join([render_part(condition, one.codec, to) for condition in one.conditions])
-        if not alone:
+    for items in visible:
+        text = " AND ".join([render_part(condition, items.codec, placeholders) for condition in items.conditions])
+        if not is_only_entity:
             # DynamoDB refuses redundant parentheses.
-            inner = f"({text})" if len(one.conditions) > 1 else text
-            text = f"({to.name(type_attribute)} <> {to.text(one.tag)} OR {inner})"
+            inner = f"({text})" if len(items.conditions) > 1 else text
+            text = f"({placeholders.name(type_attribute)} <> {placeholders.text(items.tag)} OR {inner})"
         texts.append(text)
     return " AND ".join(texts)
 
@@ -63,9 +67,9 @@ def is_expired(ttl: str, item: Mapping[str, Json]) -> bool:
 
 def is_hidden(entity: BoundEntity[Any], item: Mapping[str, Json]) -> bool:
     """Return whether reads hide this item."""
-    return bool(entity.patterns) and not all(holds(one, entity.codec, item) for one in entity.visible())
+    return bool(entity.patterns) and not all(holds(condition, entity.codec, item) for condition in entity.visible())
 
 
 def is_vacant(entity: BoundEntity[Any], item: Mapping[str, Json]) -> bool:
     """Return whether an insert may replace this item, as if it were not there."""
-    return any(holds(one, entity.codec, item) for one in entity.vacant())
+    return any(holds(condition, entity.codec, item) for condition in entity.vacant())

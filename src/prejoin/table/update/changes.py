@@ -57,24 +57,22 @@ class Changes(msgspec.Struct, frozen=True):
     @property
     def unknown(self) -> frozenset[str]:
         """The attributes whose new value DynamoDB computes."""
-        return frozenset(
-            [at for at, value in self.sets.items() if isinstance(value, Computed) and isinstance(at, str)]
-            + [at for at in (*self.adds, *self.deletes) if isinstance(at, str)]
-        )
+        computed_targets = [at for at, value in self.sets.items() if isinstance(value, Computed)]
+        return frozenset([at for at in (*computed_targets, *self.adds, *self.deletes) if isinstance(at, str)])
 
     def only(self, names: Iterable[str]) -> Changes:
         """Return the changes of these attributes only."""
-        wanted = set(names)
+        selection = set(names)
         return Changes(
-            {at: value for at, value in self.sets.items() if head(at) in wanted},
-            {at: value for at, value in self.adds.items() if head(at) in wanted},
-            frozenset([at for at in self.removes if head(at) in wanted]),
-            {at: value for at, value in self.deletes.items() if head(at) in wanted},
+            {at: value for at, value in self.sets.items() if head(at) in selection},
+            {at: value for at, value in self.adds.items() if head(at) in selection},
+            frozenset([at for at in self.removes if head(at) in selection]),
+            {at: value for at, value in self.deletes.items() if head(at) in selection},
         )
 
-    def after(self, known: Mapping[str, Any]) -> dict[str, Any]:
+    def after(self, known_values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the known values after the changes. A removed attribute is None."""
-        values = dict(known)
+        values = dict(known_values)
         values.update([(at, value) for at, value in self.sets.items() if isinstance(at, str)])
         values.update([(at, None) for at in self.removes if isinstance(at, str)])
         for name in self.unknown:
@@ -82,7 +80,7 @@ class Changes(msgspec.Struct, frozen=True):
         return values
 
 
-NOTHING = Changes()
+NO_CHANGES = Changes()
 
 
 def head(at: At) -> str:
@@ -98,13 +96,14 @@ def steps(at: At) -> Steps:
 def computed_change(at: At, value: Computed) -> Changes:
     """Return the change to a value that DynamoDB computes: with ADD or DELETE if possible, else with SET."""
     path = steps(at)
-    summed = isinstance(value, Sum) and value.from_zero
-    if value.path != path and (summed or not isinstance(value, Sum)):
+    is_from_zero = isinstance(value, Sum) and value.from_zero
+    if value.path != path and (is_from_zero or not isinstance(value, Sum)):
         raise TableError(f"{path_text(path)} cannot be computed from {path_text(value.path)}, only from itself")
     if isinstance(value, Members):
         if not value.members:
-            return NOTHING
+            return NO_CHANGES
         return Changes(adds={at: value.members}) if value.sign == "+" else Changes(deletes={at: value.members})
-    if isinstance(value, Sum) and summed and len(path) == 1:
+    # ADD takes whole attributes only. Inside of one, SET with if_not_exists does the same.
+    if isinstance(value, Sum) and is_from_zero and len(path) == 1:
         return Changes(adds={at: value.amount})
     return Changes({at: value})

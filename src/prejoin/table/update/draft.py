@@ -69,12 +69,12 @@ class DraftChanges(RecordedItem):
             if isinstance(value, Sum) and not value.from_zero:
                 self.sets[at] = value
             else:
-                found = computed_change(at, value)
-                self.sets |= found.sets
-                self.adds |= found.adds
-                self.deletes |= found.deletes
+                changes = computed_change(at, value)
+                self.sets |= changes.sets
+                self.adds |= changes.adds
+                self.deletes |= changes.deletes
             return
-        if type(value) not in _PLAIN and isinstance(value, _RECORDED):
+        if type(value) not in _PLAIN and isinstance(value, _RECORDED_TYPES):
             raise self._not_this(at, value)
         if self.mark is not None:
             self.check_text(value)
@@ -94,8 +94,8 @@ class DraftChanges(RecordedItem):
 
     def check(self, path: Steps) -> None:
         """Refuse to read a path that was changed: its new value is not known."""
-        for changed in (self.sets, self.adds, self.removes, self.deletes):
-            for at in changed:
+        for targets in (self.sets, self.adds, self.removes, self.deletes):
+            for at in targets:
                 if path[: len(steps(at))] == steps(at):
                     raise TableError(
                         f"{path_text(path)} was already changed in this update, so its new value cannot be read here"
@@ -227,7 +227,7 @@ class DraftPath(Path):
 
 
 _PLAIN = frozenset({str, int, float, bool, bytes, Decimal, list, tuple, dict, set, frozenset, type(None)})
-_RECORDED = (Path, Size, Condition, Draft, Recorder)
+_RECORDED_TYPES = (Path, Size, Condition, Draft, Recorder)
 
 
 def changes_of(draft: Draft) -> Changes:

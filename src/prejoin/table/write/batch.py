@@ -33,18 +33,18 @@ E = TypeVar("E")
 ATTEMPTS = 10
 """How many requests in a row may write nothing. Each item that is written starts the count again."""
 
-_BATCHED = ("Put", "Delete")
-_THROTTLED = frozenset({"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"})
+_BATCH_KINDS = ("Put", "Delete")
+_THROTTLING_CODES = frozenset({"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"})
 
 
 def put_many(
     schema: Schema, table: str, records: Iterable[Any], progress: Progress | None, read: bool = False
 ) -> Steps[int]:
-    return _all(schema, table, records, lambda record: put_write(schema, record, None, None, read), progress)
+    return _write_all(schema, table, records, lambda record: put_write(schema, record, None, None, read), progress)
 
 
 def insert_many(schema: Schema, table: str, records: Iterable[Any], progress: Progress | None) -> Steps[int]:
-    return _all(schema, table, records, lambda record: insert_write(schema, record), progress)
+    return _write_all(schema, table, records, lambda record: insert_write(schema, record), progress)
 
 
 def delete_many(
@@ -53,12 +53,14 @@ def delete_many(
     entity = schema.entity(cls)
 
     def write(key: Any) -> Write:
-        given = entity.codec.values(key) if isinstance(key, cls) else key
+        attributes = entity.codec.values(key) if isinstance(key, cls) else key
         # A batch cannot check known values, so only the key of an object is used.
-        known = {name: given[name] for name in entity.base.attributes} if isinstance(key, cls) else given
-        return delete_write(schema, cls, None, known, read or NOT_GIVEN, None)
+        key_attributes = (
+            {name: attributes[name] for name in entity.base.attributes} if isinstance(key, cls) else attributes
+        )
+        return delete_write(schema, cls, None, key_attributes, read or NOT_GIVEN, None)
 
-    return _all(schema, table, keys, write, progress)
+    return _write_all(schema, table, keys, write, progress)
 
 
 def write_requests(
@@ -69,10 +71,10 @@ def write_requests(
     A request is a dict, or its JSON as `msgspec.Raw`.
     """
     chunks: list[_Chunk] = []
-    rest = iter(requests.items())
-    while some := dict(islice(rest, BATCH_WRITE_REQUESTS)):
+    remaining = iter(requests.items())
+    while batch := dict(islice(remaining, BATCH_WRITE_REQUESTS)):
         chunks.append(_Chunk(schema, table))
-        chunks[-1].fill(some)
+        chunks[-1].fill(batch)
     if chunks:
         yield Parallel(tuple([_send_in_turn(chunks[at::side]) for at in range(min(side, len(chunks)))]))
 
@@ -82,45 +84,45 @@ def _send_in_turn(chunks: Sequence[_Chunk]) -> Steps[None]:
         yield from _send(chunk, 0, iter(()), None)
 
 
-def _all(
+def _write_all(
     schema: Schema, table: str, objects: Iterable[Any], write: Callable[[Any], Write], progress: Progress | None
 ) -> Steps[int]:
     """Write chunk after chunk. So of two puts with the same key, the later one stays."""
-    rest = iter(objects)
+    remaining = iter(objects)
     chunk = _Chunk(schema, table)
     window = _Window(schema, table, progress)
-    written = 0
-    for position, one in enumerate(rest):
+    write_count = 0
+    for position, record in enumerate(remaining):
         try:
-            wanted = yield from prepare(schema, table, write(one))
-            actions = _unconditional(schema, wanted)
+            prepared_write = yield from prepare(schema, table, write(record))
+            actions = _unconditional(schema, prepared_write)
         except (TableError, ValueError) as error:
             # The argument is missing for all objects.
             if not window.used or isinstance(error, UnknownValue):
                 raise
-            window.failures.append(Failure(position, one, error))
+            window.failures.append(Failure(position, record, error))
             continue
         if actions is None:
             if len(chunk):
-                written = yield from _send(chunk, written, chain([one], rest), progress)
+                write_count = yield from _send(chunk, write_count, chain([record], remaining), progress)
                 chunk = _Chunk(schema, table)
-            key = bulk.own_key(schema, wanted)
+            key = bulk.own_key(schema, prepared_write)
             if not window.takes(key):
-                written = yield from window.send(written, chain([one], rest))
-            window.add(key, position, one, wanted)
+                write_count = yield from window.send(write_count, chain([record], remaining))
+            window.add(key, position, record, prepared_write)
             continue
         if len(window):
-            written = yield from window.send(written, chain([one], rest))
+            write_count = yield from window.send(write_count, chain([record], remaining))
         if not chunk.takes(actions):
-            written = yield from _send(chunk, written, chain([one], rest), progress)
+            write_count = yield from _send(chunk, write_count, chain([record], remaining), progress)
             chunk = _Chunk(schema, table) if len(actions) == 1 else _TransactionChunk(schema, table)
-        chunk.add(one, actions)
+        chunk.add(record, actions)
     if len(window):
-        written = yield from window.send(written, rest)
-    written = yield from _send(chunk, written, rest, progress)
+        write_count = yield from window.send(write_count, remaining)
+    write_count = yield from _send(chunk, write_count, remaining, progress)
     if window.failures:
-        raise PartlyWritten(written, window.failures)
-    return written
+        raise PartlyWritten(write_count, window.failures)
+    return write_count
 
 
 class _Window:
@@ -137,29 +139,29 @@ class _Window:
     def takes(self, key: bulk.KeyTexts) -> bool:
         return len(self._waiting) < bulk.WINDOW and key not in self._waiting
 
-    def add(self, key: bulk.KeyTexts, position: int, one: Any, write: Write) -> None:
+    def add(self, key: bulk.KeyTexts, position: int, record: Any, write: Write) -> None:
         self.used = True
-        self._waiting[key] = (position, one, write)
+        self._waiting[key] = (position, record, write)
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def send(self, written: int, rest: Iterator[Any]) -> Steps[int]:
+    def send(self, write_count: int, remaining: Iterator[Any]) -> Steps[int]:
         window, self._waiting = list(self._waiting.values()), {}
-        found = yield from bulk.write_window(self._schema, self._table, window)
-        self.failures += found
-        written += len(window) - len(found)
+        failures = yield from bulk.write_window(self._schema, self._table, window)
+        self.failures += failures
+        write_count += len(window) - len(failures)
         if self._progress:
-            self._progress(written)
-        if any(isinstance(failure.error, TransportError) for failure in found):
-            raise PartlyWritten(written, self.failures, rest)
-        return written
+            self._progress(write_count)
+        if any(isinstance(failure.error, TransportError) for failure in failures):
+            raise PartlyWritten(write_count, self.failures, remaining)
+        return write_count
 
 
 class _Chunk:
-    """The requests of one BatchWriteItem: at most 25, for different items."""
+    """The requests of one BatchWriteItem: at max_requests 25, for different items."""
 
-    most = BATCH_WRITE_REQUESTS
+    max_requests = BATCH_WRITE_REQUESTS
 
     def __init__(self, schema: Schema, table: str) -> None:
         self.table = table
@@ -168,14 +170,15 @@ class _Chunk:
         self._requests: dict[tuple[str, ...], tuple[int, Any]] = {}
 
     def takes(self, actions: Sequence[ItemAction]) -> bool:
-        room = len(actions) == 1 and len(self._requests) < self.most
+        # BatchWriteItem refuses two requests for the same item.
+        room = len(actions) == 1 and len(self._requests) < self.max_requests
         return room and actions[0].key not in self._requests
 
-    def add(self, one: Any, actions: Sequence[ItemAction]) -> None:
+    def add(self, record: Any, actions: Sequence[ItemAction]) -> None:
         for action in actions:
             part = "Item" if action.kind == "Put" else "Key"
             self._requests[action.key] = (len(self.objects), {f"{action.kind}Request": {part: action.parameters[part]}})
-        self.objects.append(one)
+        self.objects.append(record)
 
     def fill(self, requests: Mapping[tuple[str, ...], Any]) -> None:
         self.objects = list(requests.values())
@@ -189,10 +192,10 @@ class _Chunk:
     def _keys(self) -> ItemKeys:
         return ItemKeys([" / ".join(key) for key in self._requests])
 
-    def keep(self, unprocessed: list[dict[str, Any]]) -> None:
+    def keep(self, requests: list[dict[str, Any]]) -> None:
         """Keep only the unprocessed requests, in their order."""
-        keys = {self._key(request) for request in unprocessed}
-        self._requests = {key: found for key, found in self._requests.items() if key in keys}
+        keys = {self._key(request) for request in requests}
+        self._requests = {key: entry for key, entry in self._requests.items() if key in keys}
 
     def _key(self, request: dict[str, Any]) -> tuple[str, ...]:
         ((_, parameters),) = request.items()
@@ -205,25 +208,26 @@ class _Chunk:
     @property
     def remaining(self) -> list[Any]:
         """The objects that are not written yet, or not completely."""
-        return [self.objects[at] for at in sorted({at for at, _ in self._requests.values()})]
+        positions = {position for position, _ in self._requests.values()}
+        return [self.objects[position] for position in sorted(positions)]
 
 
 class _TransactionChunk(_Chunk):
     """The requests of one transaction, for objects of several items each."""
 
-    most = TRANSACTION_ACTIONS
+    max_requests = TRANSACTION_ACTIONS
 
     def __init__(self, schema: Schema, table: str) -> None:
         super().__init__(schema, table)
         self._size = 0
 
     def takes(self, actions: Sequence[ItemAction]) -> bool:
-        room = len(actions) > 1 and len(self._requests) + len(actions) <= self.most
+        room = len(actions) > 1 and len(self._requests) + len(actions) <= self.max_requests
         fits = self._size + _size(actions) <= TRANSACTION_SIZE
         return room and fits and not any(action.key in self._requests for action in actions)
 
-    def add(self, one: Any, actions: Sequence[ItemAction]) -> None:
-        super().add(one, check_actions(actions))
+    def add(self, record: Any, actions: Sequence[ItemAction]) -> None:
+        super().add(record, check_actions(actions))
         self._size += _size(actions)
 
     def request(self) -> Request:
@@ -241,31 +245,31 @@ def _size(actions: Sequence[ItemAction]) -> int:
     return sum([len(msgspec.json.encode(action.parameters.get("Item", {}))) for action in actions])
 
 
-def _send(chunk: _Chunk, written: int, rest: Iterator[Any], progress: Progress | None) -> Steps[int]:
+def _send(chunk: _Chunk, write_count: int, remaining: Iterator[Any], progress: Progress | None) -> Steps[int]:
     attempt = 0
     while len(chunk):
         before = len(chunk)
         try:
             answer = yield chunk.request()
         except DynamoDBError as error:
-            if error.code not in _THROTTLED and not is_temporary(error):
+            if error.code not in _THROTTLING_CODES and not is_temporary(error):
                 raise
         else:
             chunk.keep(answer.get("UnprocessedItems", {}).get(chunk.table, []))
             if progress and len(chunk) < before:
-                progress(written + len(chunk.objects) - len(chunk.remaining))
+                progress(write_count + len(chunk.objects) - len(chunk.remaining))
         attempt = attempt + 1 if len(chunk) == before else 0
         if attempt == ATTEMPTS:
-            done = written + len(chunk.objects) - len(chunk.remaining)
+            total = write_count + len(chunk.objects) - len(chunk.remaining)
             raise Unprocessed(
-                f"{ATTEMPTS} requests in a row wrote nothing, because the table has no capacity left; {done} objects "
+                f"{ATTEMPTS} requests in a row wrote nothing, because the table has no capacity left; {total} objects "
                 "were written",
-                done,
-                chain(chunk.remaining, rest),
+                total,
+                chain(chunk.remaining, remaining),
             )
         if len(chunk):
             yield pause(attempt + 1)
-    return written + len(chunk.objects)
+    return write_count + len(chunk.objects)
 
 
 def _unconditional(schema: Schema, write: Write) -> Sequence[ItemAction] | None:
@@ -276,11 +280,11 @@ def _unconditional(schema: Schema, write: Write) -> Sequence[ItemAction] | None:
     actions = expand(schema, write)
     if entity.patterns and len(add_pattern_writes(schema, [write])) > 1:
         return None
-    if any("ConditionExpression" in one.parameters or one.kind not in _BATCHED for one in actions):
+    if any("ConditionExpression" in action.parameters or action.kind not in _BATCH_KINDS for action in actions):
         return None
     for action in actions:
         item = action.parameters.get("Item")
-        # JSON is never shorter than the size that DynamoDB counts, so most items need no exact size.
+        # JSON is never shorter than the size that DynamoDB counts, so max_requests items need no exact size.
         if item and len(msgspec.json.encode(item)) > ITEM_SIZE and (large := size_error(action)):
             raise large
     return actions

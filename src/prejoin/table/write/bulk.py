@@ -48,11 +48,11 @@ class ObjectWrite(msgspec.Struct):
     position: int
     object: Any
     write: Write
-    known: Write
+    write_with_item: Write
     """The same write, with the item that was read."""
-    own: frozenset[KeyTexts]
+    own_keys: frozenset[KeyTexts]
     """The keys that only this object may write in a transaction."""
-    shared: frozenset[KeyTexts]
+    shared_keys: frozenset[KeyTexts]
     """The keys of items, such as counters, that other objects may change in the same transaction."""
     size: int
     actions: Sequence[ItemAction] = ()
@@ -67,53 +67,60 @@ def write_window(schema: Schema, table: str, window: Sequence[tuple[int, Any, Wr
     """Write objects with different keys, and return the failures."""
     failures: list[Failure] = []
     objects: list[ObjectWrite] = []
-    known = yield from _known(schema, table, window, failures)
-    for (position, given, write), now in known:
-        if now is None:
+    writes = yield from _read_items(schema, table, window, failures)
+    for (position, record, write), write_with_item in writes:
+        if write_with_item is None:
             continue  # there is nothing to do
         try:
-            objects.append(_object_write(schema, position, given, write, now))
+            objects.append(_object_write(schema, position, record, write, write_with_item))
         except UnknownValue:
             raise  # the argument is missing for all objects
         except (TableError, ValueError) as error:
-            failures.append(Failure(position, given, error))
+            failures.append(Failure(position, record, error))
     for wave in _waves(list(_chunks(objects))):
-        found = yield Parallel(tuple([_write_chunk(schema, table, chunk) for chunk in wave]))
-        failures += [failure for part in found for failure in part]
+        failures_by_chunk = yield Parallel(tuple([_write_chunk(schema, table, chunk) for chunk in wave]))
+        failures += [failure for chunk_failures in failures_by_chunk for failure in chunk_failures]
     return sorted(failures, key=lambda failure: failure.position)
 
 
-def _known(
+def _read_items(
     schema: Schema, table: str, window: Sequence[tuple[int, Any, Write]], failures: list[Failure]
 ) -> Steps[list[tuple[tuple[int, Any, Write], Write | None]]]:
     """Return the writes, with the items that were read if they need it; None if there is nothing to do."""
-    reading = [one for one in window if one[2].read_first]
-    found: dict[int, Write | None] = {}
-    failed: set[int] = set()
+    reading = [entry for entry in window if entry[2].read_first]
+    writes: dict[int, Write | None] = {}
+    failed_positions: set[int] = set()
     for at in range(0, len(reading), SIDE_BY_SIDE):
         part = reading[at : at + SIDE_BY_SIDE]
         answers = yield from send_all([get_request(schema, table, write) for _, _, write in part])
-        for (position, given, write), answer in zip(part, answers, strict=True):
+        for (position, record, write), answer in zip(part, answers, strict=True):
             try:
-                found[position] = with_item(schema, write, answer.get("Item"))
+                writes[position] = with_item(schema, write, answer.get("Item"))
             except TableError as error:
-                failures.append(Failure(position, given, error))
-                failed.add(position)
-    return [(one, found.get(one[0], one[2])) for one in window if one[0] not in failed]
+                failures.append(Failure(position, record, error))
+                failed_positions.add(position)
+    return [(entry, writes.get(entry[0], entry[2])) for entry in window if entry[0] not in failed_positions]
 
 
-def _object_write(schema: Schema, position: int, given: Any, write: Write, known: Write) -> ObjectWrite:
-    own: set[KeyTexts] = set()
-    shared: set[KeyTexts] = set()
+def _object_write(schema: Schema, position: int, record: Any, write: Write, write_with_item: Write) -> ObjectWrite:
+    own_keys: set[KeyTexts] = set()
+    shared_keys: set[KeyTexts] = set()
     size = 0
-    writes = [first_attempt(schema, one) for one, _ in add_pattern_writes(schema, [known])]
-    actions = merge_actions([action for one in writes for action in expand(schema, one)])
+    writes = [first_attempt(schema, part) for part, _ in add_pattern_writes(schema, [write_with_item])]
+    actions = merge_actions([action for part in writes for action in expand(schema, part)])
     for action in actions:
-        (shared if _is_shared(action) else own).add(action.key)
+        (shared_keys if _is_shared(action) else own_keys).add(action.key)
         size += _size(action)
-    independent = len(writes) == 1 and writes[0] is known and not shared
+    independent = len(writes) == 1 and writes[0] is write_with_item and not shared_keys
     return ObjectWrite(
-        position, given, write, known, frozenset(own), frozenset(shared), size, actions if independent else ()
+        position,
+        record,
+        write,
+        write_with_item,
+        frozenset(own_keys),
+        frozenset(shared_keys),
+        size,
+        actions if independent else (),
     )
 
 
@@ -129,23 +136,27 @@ def _size(action: ItemAction) -> int:
 
 def _chunks(objects: Sequence[ObjectWrite]) -> Iterator[list[ObjectWrite]]:
     chunk: list[ObjectWrite] = []
-    own: set[KeyTexts] = set()
-    shared: set[KeyTexts] = set()
+    own_keys: set[KeyTexts] = set()
+    shared_keys: set[KeyTexts] = set()
     size = 0
-    for one in objects:
-        apart = own.isdisjoint(one.own) and own.isdisjoint(one.shared) and shared.isdisjoint(one.own)
-        actions = len(own) + len(one.own) + len(shared | one.shared)
-        fits = actions <= TRANSACTION_ACTIONS and size + one.size <= TRANSACTION_SIZE
-        if chunk and not (apart and fits):
+    for object_write in objects:
+        is_separate = (
+            own_keys.isdisjoint(object_write.own_keys)
+            and own_keys.isdisjoint(object_write.shared_keys)
+            and shared_keys.isdisjoint(object_write.own_keys)
+        )
+        actions = len(own_keys) + len(object_write.own_keys) + len(shared_keys | object_write.shared_keys)
+        fits = actions <= TRANSACTION_ACTIONS and size + object_write.size <= TRANSACTION_SIZE
+        if chunk and not (is_separate and fits):
             yield chunk  # before any chunk that writes one of the same items
-            chunk, own, shared, size = [], set(), set(), 0
-        if len(one.own) + len(one.shared) == 1:
-            yield [one]
+            chunk, own_keys, shared_keys, size = [], set(), set(), 0
+        if len(object_write.own_keys) + len(object_write.shared_keys) == 1:
+            yield [object_write]
             continue
-        chunk.append(one)
-        own |= one.own
-        shared |= one.shared
-        size += one.size
+        chunk.append(object_write)
+        own_keys |= object_write.own_keys
+        shared_keys |= object_write.shared_keys
+        size += object_write.size
     if chunk:
         yield chunk
 
@@ -154,8 +165,12 @@ def _waves(chunks: Sequence[list[ObjectWrite]]) -> list[list[list[ObjectWrite]]]
     """Group chunks that are sent at the same time. Chunks with a common item would conflict, so they wait."""
     waves: list[list[list[ObjectWrite]]] = []
     last: dict[KeyTexts, int] = {}
+    # A chunk goes into the first wave after those of all chunks that it shares an item with, and that has room. So
+    # writes of the same item keep their order.
     for chunk in chunks:
-        keys = frozenset().union(*[one.own for one in chunk], *[one.shared for one in chunk])
+        keys = frozenset().union(
+            *[object_write.own_keys for object_write in chunk], *[object_write.shared_keys for object_write in chunk]
+        )
         at = max((last[key] + 1 for key in keys if key in last), default=0)
         while at < len(waves) and len(waves[at]) == SIDE:
             at += 1
@@ -167,41 +182,56 @@ def _waves(chunks: Sequence[list[ObjectWrite]]) -> list[list[list[ObjectWrite]]]
 
 
 def _write_chunk(schema: Schema, table: str, chunk: list[ObjectWrite]) -> Steps[list[Failure]]:
+    """Write the objects of a chunk in transactions of those that may still succeed, then the others alone."""
     failures: list[Failure] = []
-    alone: list[ObjectWrite] = []
-    rest = chunk
+    single_writes: list[ObjectWrite] = []
+    remaining = chunk
     for _ in range(ROUNDS):
-        if len(rest) < 2:
+        if len(remaining) < 2:
             break
         try:
-            writes = [one.known for one in rest]
-            if all(one.actions for one in rest):
-                yield from send_actions(table, [action for one in rest for action in one.actions], writes)
-            else:
-                yield from run(schema, table, writes, None)
-            rest = []
+            yield from _write_together(schema, table, remaining)
+            remaining = []
         except TransactionCancelled as error:
-            causes: dict[int, TableError] = {}
-            for cause in error.failures:
-                causes.setdefault(cause.position, cause)
+            causes = _first_causes(error)
             if not causes:
                 break
-            for at, cause in causes.items():
+            for position, cause in causes.items():
+                object_write = remaining[position]
                 if _is_final(cause):
-                    failures.append(Failure(rest[at].position, rest[at].object, cause))
+                    failures.append(Failure(object_write.position, object_write.object, cause))
                 else:
-                    alone.append(rest[at])
-            rest = [one for at, one in enumerate(rest) if at not in causes]
+                    single_writes.append(object_write)
+            remaining = [object_write for at, object_write in enumerate(remaining) if at not in causes]
         except TransportError as error:
-            return failures + [Failure(one.position, one.object, error) for one in (*rest, *alone)]
+            # DynamoDB cannot be reached, so the objects are not tried alone.
+            return failures + [Failure(item.position, item.object, error) for item in (*remaining, *single_writes)]
         except (TableError, DynamoDBError):
             break  # each object is sent alone, to see which one fails
-    for one in (*alone, *rest):
+    for object_write in (*single_writes, *remaining):
         try:
-            yield from write_one(schema, table, one.write)
+            yield from write_one(schema, table, object_write.write)
         except (TableError, DynamoDBError, TransportError) as error:
-            failures.append(Failure(one.position, one.object, error))
+            failures.append(Failure(object_write.position, object_write.object, error))
     return failures
+
+
+def _write_together(schema: Schema, table: str, objects: Sequence[ObjectWrite]) -> Steps[None]:
+    """Write objects in one transaction."""
+    writes = [object_write.write_with_item for object_write in objects]
+    if all(object_write.actions for object_write in objects):
+        actions = [action for object_write in objects for action in object_write.actions]
+        yield from send_actions(table, actions, writes)
+    else:
+        yield from run(schema, table, writes, None)
+
+
+def _first_causes(error: TransactionCancelled) -> dict[int, TableError]:
+    """Return the first failure of each object of a transaction, by the number of the object."""
+    causes: dict[int, TableError] = {}
+    for cause in error.failures:
+        causes.setdefault(cause.position, cause)
+    return causes
 
 
 def _is_final(cause: TableError) -> bool:

@@ -16,7 +16,7 @@ from prejoin.table.schema.schema import Schema
 
 from .actions import as_check, item_name, merge_actions
 from .expand import expand
-from .merge import Numbered, add_pattern_writes
+from .merge import NumberedWrite, add_pattern_writes
 from .model import ItemAction, Write, check_actions
 from .optimistic import first_attempt, next_attempt
 from .read_first import is_stale, read_first, refuse_token
@@ -39,7 +39,7 @@ def write_one(schema: Schema, table: str, write: Write) -> Steps[Any]:
     try:
         return (yield from run(schema, table, [write], None))
     except ConditionFailed as error:
-        if not (yield from _remedied(schema, table, error)):
+        if not (yield from _remedy_causes(schema, table, error)):
             raise
     return (yield from run(schema, table, [write], None))
 
@@ -60,7 +60,7 @@ def write_all(
     try:
         yield from run(schema, table, writes, token, only_check)
     except (ConditionFailed, TransactionCancelled) as error:
-        if not (yield from _remedied(schema, table, error)):
+        if not (yield from _remedy_causes(schema, table, error)):
             raise
         yield from run(schema, table, writes, token, only_check)
 
@@ -89,29 +89,33 @@ def _prepare_all(schema: Schema, table: str, writes: Sequence[Write], token: str
     return writes
 
 
-def _remedied(schema: Schema, table: str, error: ConditionFailed | TransactionCancelled) -> Steps[bool]:
+def _remedy_causes(schema: Schema, table: str, error: ConditionFailed | TransactionCancelled) -> Steps[bool]:
     """Do what removes the causes of an error, and return whether there was anything to do."""
-    remedies = [one.remedy for one in _conditions(error) if one.remedy]
+    remedies = [failure.remedy for failure in _conditions(error) if failure.remedy]
     for remedy in remedies:
         yield from remedy(schema, table)
     return bool(remedies)
 
 
 def _conditions(error: ConditionFailed | TransactionCancelled) -> list[ConditionFailed]:
-    failures = error.failures if isinstance(error, TransactionCancelled) else (error,)
-    return [one for one in failures if isinstance(one, ConditionFailed)]
+    return [failure for failure in _failures_in(error) if isinstance(failure, ConditionFailed)]
+
+
+def _failures_in(error: ConditionFailed | TransactionCancelled) -> Sequence[TableError]:
+    """Return the failures of a transaction; of a plain request, its only one."""
+    return error.failures if isinstance(error, TransactionCancelled) else (error,)
 
 
 def _read_and_run(schema: Schema, table: str, writes: Sequence[Write], only_check: bool = False) -> Steps[Any]:
     for attempt in range(ATTEMPTS):
         if attempt:
             yield pause(attempt)
-        known = yield from read_first(schema, table, writes)
+        ready_writes = yield from read_first(schema, table, writes)
         try:
-            return (yield from run(schema, table, known, None, only_check))
+            return (yield from run(schema, table, ready_writes, None, only_check))
         except (ConditionFailed, TransactionCancelled) as error:
-            remedied = yield from _remedied(schema, table, error)
-            if not remedied and not any(map(is_stale, _conditions(error))):
+            has_remedy = yield from _remedy_causes(schema, table, error)
+            if not has_remedy and not any(map(is_stale, _conditions(error))):
                 raise
     raise Conflict(f"the item changed between read and write at each of {ATTEMPTS} attempts. Nothing was written")
 
@@ -120,51 +124,60 @@ def run(
     schema: Schema, table: str, writes: Sequence[Write | None], token: str | None, only_check: bool = False
 ) -> Steps[Any]:
     """Run writes whose items were read if they need it. None stands for a write that has nothing to do."""
-    placed = add_pattern_writes(schema, writes)
+    numbered_writes = add_pattern_writes(schema, writes)
     if only_check:
-        return _check_known(schema, table, placed)
-    for write, _ in placed:
+        return _check_known(schema, table, numbered_writes)
+    for write, _ in numbered_writes:
         if write.decision is not None:
-            return _run_optimistic(schema, table, placed, len(writes), token)
-    return _run_known(schema, table, placed, len(writes), token)
+            return _run_optimistic(schema, table, numbered_writes, len(writes), token)
+    return _run_known(schema, table, numbered_writes, len(writes), token)
 
 
 def _run_optimistic(
-    schema: Schema, table: str, placed: Sequence[Numbered], count: int, token: str | None
+    schema: Schema, table: str, numbered_writes: Sequence[NumberedWrite], count: int, token: str | None
 ) -> Steps[Any]:
     """Run writes of which some depend on the stored items: with their assumptions first, then as items were found."""
-    writes = [write for write, _ in placed]
+    writes = [write for write, _ in numbered_writes]
     if token is not None:
-        what = next(write.decision.label for write in writes if write.decision)
-        raise TableError(
-            f"this transaction {what}, which depends on the stored item, so a repetition with the same token could "
-            "differ. Leave out the token, and use `once` to make it safe to repeat"
-        )
-    tried = [first_attempt(schema, write) for write in writes]
+        raise _token_error(writes)
+    numbers = [number for _, number in numbered_writes]
+    sent_writes = [first_attempt(schema, write) for write in writes]
     for attempt in range(ATTEMPTS):
         if attempt > 1:  # the first failure returns the item, and is not a conflict
             yield pause(attempt)
-        again = [(write, position) for write, (_, position) in zip(tried, placed, strict=True)]
         try:
-            return (yield from _run_known(schema, table, again, 0, token))
+            return (yield from _run_known(schema, table, list(zip(sent_writes, numbers, strict=True)), 0, token))
         except (ConditionFailed, TransactionCancelled) as error:
-            failures = error.failures if isinstance(error, TransactionCancelled) else (error,)
-            tried, other = next_attempt(schema, writes, tried, failures)
-            if count == 1 and other:
-                raise other[0] from error.__cause__
-            if other or not failures:
-                raise TransactionCancelled(other) from error.__cause__
+            failures = _failures_in(error)
+            sent_writes, other_failures = next_attempt(schema, writes, sent_writes, failures)
+            if count == 1 and other_failures:
+                raise other_failures[0] from error.__cause__
+            if other_failures or not failures:
+                raise TransactionCancelled(other_failures) from error.__cause__
     items = ", ".join(item_name(write) for write in writes if write.decision)
     raise Conflict(f"{items} changed at each of {ATTEMPTS} attempts. Nothing was written")
 
 
-def _run_known(schema: Schema, table: str, placed: Sequence[Numbered], count: int, token: str | None) -> Steps[Any]:
+def _token_error(writes: Sequence[Write]) -> TableError:
+    """Return the error for a token with writes of which some depend on the stored items."""
+    effect = next(write.decision.label for write in writes if write.decision)
+    return TableError(
+        f"this transaction {effect}, which depends on the stored item, so a repetition with the same token could "
+        "differ. Leave out the token, and use `once` to make it safe to repeat"
+    )
+
+
+def _run_known(
+    schema: Schema, table: str, numbered_writes: Sequence[NumberedWrite], count: int, token: str | None
+) -> Steps[Any]:
     """Run writes that depend on nothing unknown. If the caller has one write (`count`), raise its first failure."""
-    actions: Sequence[ItemAction] = [action for write, _ in placed for action in expand(schema, write)]
+    actions: Sequence[ItemAction] = [action for write, _ in numbered_writes for action in expand(schema, write)]
     if not actions:
         return None
-    if len(actions) > len(placed):  # else these are the items of the writes themselves
+    if len(actions) > len(numbered_writes):  # else these are the items of the writes themselves
         actions = merge_actions(actions)
+    # A transaction costs twice as much as plain requests. Only a token and a check, which is no operation of its own,
+    # need one for a single action.
     if len(actions) == 1 and token is None and actions[0].kind != "ConditionCheck":
         return (yield from _send_action(table, actions[0]))
     write = actions[0].write
@@ -173,17 +186,18 @@ def _run_known(schema: Schema, table: str, placed: Sequence[Numbered], count: in
             f"this {write.verb} of {write.entity.tag} writes several items in a transaction, and DynamoDB returns no "
             "items from that. Leave out returning=, and get the object after"
         )
-    return (yield from _send_transaction(table, check_actions(actions), placed, count, token))
+    return (yield from _send_transaction(table, check_actions(actions), numbered_writes, count, token))
 
 
-def _check_known(schema: Schema, table: str, placed: Sequence[Numbered]) -> Steps[None]:
+def _check_known(schema: Schema, table: str, numbered_writes: Sequence[NumberedWrite]) -> Steps[None]:
     """Check the conditions under which writes are not refused."""
     # A write with a decision fits every stored item.
-    known = [write for write, _ in placed if write.decision is None]
-    actions = merge_actions([action for write in known for action in expand(schema, write)])
-    checks = [check for action in actions if (check := as_check(schema, action)) is not None]
+    writes = [write for write, _ in numbered_writes if write.decision is None]
+    actions = merge_actions([action for write in writes for action in expand(schema, write)])
+    possible_checks = [as_check(schema, action) for action in actions]
+    checks = [check for check in possible_checks if check is not None]
     if checks:
-        yield from _send_transaction(table, check_actions(checks), placed, 0, None)
+        yield from _send_transaction(table, check_actions(checks), numbered_writes, 0, None)
 
 
 def _send_action(table: str, action: ItemAction) -> Steps[Any]:
@@ -199,9 +213,11 @@ def _send_action(table: str, action: ItemAction) -> Steps[Any]:
         try:
             answer = yield request
         except DynamoDBError as error:
+            # The item is in the error, because every condition is sent with ReturnValuesOnConditionCheckFailure.
             if error.code == "ConditionalCheckFailedException":
                 raise _failure(action, error.fields.get("Item"), 0) from error
-            if error.code == "ValidationException" and (large := size_error(action, error.message)):
+            large = size_error(action, error.message) if error.code == "ValidationException" else None
+            if large:
                 raise large from error
             if error.code not in _CONFLICTS:
                 raise
@@ -220,10 +236,14 @@ def send_actions(table: str, actions: Sequence[ItemAction], writes: Sequence[Wri
 
 
 def _send_transaction(
-    table: str, actions: Sequence[ItemAction], placed: Sequence[Numbered], count: int, token: str | None
+    table: str, actions: Sequence[ItemAction], numbered_writes: Sequence[NumberedWrite], count: int, token: str | None
 ) -> Steps[None]:
+    """Send actions in one transaction: again after a conflict, and without optional actions whose condition is false.
+
+    If the caller has one write (`count`), raise its first failure, else TransactionCancelled.
+    """
+    current_actions = actions
     request = _transaction(table, actions, token)
-    sent = actions
     is_reduced = False
     for attempt in range(ATTEMPTS):
         if attempt and not is_reduced:
@@ -232,26 +252,36 @@ def _send_transaction(
         try:
             yield request
         except DynamoDBError as error:
-            if error.code == "TransactionCanceledException":
-                if is_temporary(error) and attempt < ATTEMPTS - 1:
-                    if sent is not actions:  # with the optional ones again, because their items may have changed
-                        sent, request = actions, _transaction(table, actions, token)
-                    continue
-                if needed := without_optional(sent, _reasons(error)):
-                    is_reduced = True
-                    sent, request = needed, _transaction(table, needed, token and _token_of_part(token, needed))
-                    continue
-                failures = _failures(sent, _reasons(error), placed)
-                if count == 1 and failures:
-                    raise failures[0] from error
-                raise TransactionCancelled(failures) from error
-            if error.code == "ValidationException" and (large := next(filter(None, map(size_error, actions)), None)):
-                raise large from error
-            if error.code not in _CONFLICTS:
-                raise
+            if error.code != "TransactionCanceledException":
+                if large := _first_size_error(error, actions):
+                    raise large from error
+                if error.code not in _CONFLICTS:
+                    raise
+                continue
+            if is_temporary(error) and attempt < ATTEMPTS - 1:
+                if current_actions is not actions:
+                    # With the optional ones again, because their items may have changed.
+                    current_actions, request = actions, _transaction(table, actions, token)
+                continue
+            required_actions = without_optional(current_actions, _reasons(error))
+            if required_actions:
+                is_reduced = True
+                current_actions, request = required_actions, _reduced_transaction(table, required_actions, token)
+                continue
+            failures = _failures(current_actions, _reasons(error), numbered_writes)
+            if count == 1 and failures:
+                raise failures[0] from error
+            raise TransactionCancelled(failures) from error
         else:
             return
     raise Conflict(f"{request.key} was being written at each of {ATTEMPTS} attempts. Nothing was written")
+
+
+def _first_size_error(error: DynamoDBError, actions: Sequence[ItemAction]) -> ItemTooLarge | None:
+    """Return the error for the first item that is too large, if DynamoDB refused a request for that."""
+    if error.code != "ValidationException":
+        return None
+    return next(filter(None, map(size_error, actions)), None)
 
 
 def _transaction(table: str, actions: Sequence[ItemAction], token: str | None) -> Request:
@@ -263,11 +293,18 @@ def _transaction(table: str, actions: Sequence[ItemAction], token: str | None) -
     return Request("TransactWriteItems", body, ItemKeys(actions))
 
 
+def _reduced_transaction(table: str, actions: Sequence[ItemAction], token: str | None) -> Request:
+    """Return the transaction of the actions that are left, with a token of its own."""
+    return _transaction(table, actions, token and _token_of_part(token, actions))
+
+
 def without_optional(actions: Sequence[ItemAction], reasons: Sequence[Mapping[str, Any]]) -> list[ItemAction] | None:
     """Return the actions without the optional ones whose conditions were false; None if there are none of these."""
-    failed = [reason.get("Code") == "ConditionalCheckFailed" for reason in reasons]
-    needed = [one for one, is_failed in zip(actions, failed, strict=False) if not (is_failed and one.optional)]
-    return needed if len(needed) < len(failed) else None
+    failure_flags = [reason.get("Code") == "ConditionalCheckFailed" for reason in reasons]
+    required_actions = [
+        action for action, is_failed in zip(actions, failure_flags, strict=False) if not (is_failed and action.optional)
+    ]
+    return required_actions if len(required_actions) < len(failure_flags) else None
 
 
 def _token_of_part(token: str, actions: Sequence[ItemAction]) -> str:
@@ -292,9 +329,9 @@ def _reasons(error: DynamoDBError) -> list[dict[str, Any]]:
 
 
 def _failures(
-    actions: Sequence[ItemAction], reasons: Sequence[dict[str, Any]], placed: Sequence[Numbered]
+    actions: Sequence[ItemAction], reasons: Sequence[dict[str, Any]], numbered_writes: Sequence[NumberedWrite]
 ) -> list[TableError]:
-    positions = {id(write): position for write, position in placed}
+    positions = {id(write): position for write, position in numbered_writes}
     failures: list[TableError] = []
     for action, reason in zip(actions, reasons, strict=False):
         code = reason.get("Code", "None")
@@ -331,10 +368,10 @@ def size_error(action: ItemAction, message: str = "") -> ItemTooLarge | None:
 
 
 def _failure(action: ItemAction, item: Json | None, position: int) -> ConditionFailed:
-    found = action.failure(action.write, item)
-    found.item, found.elsewhere = item, not action.own
-    _about(found, action.write, position)
-    return found
+    error = action.failure(action.write, item)
+    error.item, error.elsewhere = item, not action.own
+    _about(error, action.write, position)
+    return error
 
 
 def _about(error: TableError, write: Write, position: int) -> TableError:

@@ -11,7 +11,9 @@ from typing import Any
 
 import msgspec
 
+from prejoin.table.codec.codec import Codec
 from prejoin.table.schema.schema import Schema
+from prejoin.table.update.changes import Changes
 from prejoin.table.update.computed import Computed, Sum
 
 from .actions import FailureOf, check_item, delete_item, put_item, update_item, whole_item
@@ -51,8 +53,10 @@ def expand(schema: Schema, write: Write) -> list[ItemAction]:
             action for pattern in write.entity.patterns if pattern.spreads for action in pattern.expand(schema, write)
         ]
     # The condition of an insert is the same for all, unless it may replace items that are hidden now.
-    same = write.verb == "insert" and write.where is None and write.stored is None and not write.entity.vacant()
-    actions = [_cached_put(schema, write, build) if same else build(schema, write)]
+    has_constant_condition = (
+        write.verb == "insert" and write.where is None and write.stored is None and not write.entity.vacant()
+    )
+    actions = [_cached_put(schema, write, build) if has_constant_condition else build(schema, write)]
     for pattern in write.entity.patterns:
         write.need_before(pattern.depends(write), pattern.label)
         actions += pattern.expand(schema, write)
@@ -83,48 +87,71 @@ def _cached_action(schema: Schema, write: Write, build: Builder) -> ItemAction:
         if write.verb == "put" and write.entity.unknown == "keep":
             return build(schema, write)
         return _cached_put(schema, write, build)
-    if len(write.values) != len(write.entity.base.attributes):
+    changes = write.changes
+    if changes.adds or changes.removes or changes.deletes:
+        return build(schema, write)
+    if len(write.values) != len(write.entity.base.attributes):  # known values, which become conditions
         return build(schema, write)
     codec = write.entity.codec
-    changes = write.changes
-    shape: list[Any] = [kind, codec]
-    given: list[tuple[str, Any]] = []
-    for at, value in changes.sets.items():
-        if type(at) is not str:  # a path inside an attribute, or an attribute that the class does not have
-            return build(schema, write)
-        if not isinstance(value, Computed):
-            shape.append(at)
-            given.append((at, value))
-        elif type(value) is Sum and not value.from_zero and value.path == (at,):
-            shape.append(value.sign + at)
-            given.append((at, value.amount))
-        else:
-            return build(schema, write)
-    form = schema.write_forms.get(key := tuple(shape))
-    if form is None or changes.adds or changes.removes or changes.deletes:
-        made = build(schema, write)
-        if form is None and _has_form(write, made, len(given)):
-            same = {name: value for name, value in made.parameters.items() if name not in _DIFFERENT}
-            _cache(schema, key, WriteForm(same, made.failure, tuple(made.parameters.get(_VALUES, ()))))
-        return made
+    shape_and_values = _shape_of(kind, codec, changes)
+    if shape_and_values is None:
+        return build(schema, write)
+    key, values = shape_and_values
+    form = schema.write_forms.get(key)
+    if form is None:
+        return _build_first(schema, write, build, key, len(values))
     item_key = schema.facet_key(write.entity.base, write.values)
     parameters = {"Key": item_key, **form.constant}
-    if given:
+    if values:
         encode = codec.encode_value
         parameters[_VALUES] = {
-            placeholder: encode(at, value) for placeholder, (at, value) in zip(form.placeholders, given, strict=True)
+            placeholder: encode(at, value) for placeholder, (at, value) in zip(form.placeholders, values, strict=True)
         }
     return ItemAction(kind, parameters, key_texts(item_key), write, form.failure)
+
+
+def _build_first(schema: Schema, write: Write, build: Builder, key: tuple[Any, ...], value_count: int) -> ItemAction:
+    """Return the first action of a form, and cache the form."""
+    action = build(schema, write)
+    if _has_form(write, action, value_count):
+        constant = {name: value for name, value in action.parameters.items() if name not in _DIFFERENT}
+        placeholders = tuple(action.parameters.get(_VALUES, ()))
+        _cache(schema, key, WriteForm(constant, action.failure, placeholders))
+    return action
+
+
+def _shape_of(
+    kind: ActionKind, codec: Codec[Any], changes: Changes
+) -> tuple[tuple[Any, ...], list[tuple[str, Any]]] | None:
+    """Return the key of a form in the cache, and the attributes with their values, which the form does not have.
+
+    None if the changes have no form: paths inside of attributes, and most values that DynamoDB computes.
+    """
+    shape: list[Any] = [kind, codec]
+    values: list[tuple[str, Any]] = []
+    for at, value in changes.sets.items():
+        if type(at) is not str:  # a path inside an attribute, or an attribute that the class does not have
+            return None
+        if not isinstance(value, Computed):
+            shape.append(at)
+            values.append((at, value))
+        elif type(value) is Sum and not value.from_zero and value.path == (at,):
+            # `views + 1` and `views - 1` are two forms, with one expression each.
+            shape.append(value.sign + at)
+            values.append((at, value.amount))
+        else:
+            return None
+    return tuple(shape), values
 
 
 def _cached_put(schema: Schema, write: Write, build: Builder) -> ItemAction:
     """Return what `build` returns for a put without conditions of the caller."""
     form = schema.write_forms.get(key := (write.verb, write.entity.codec))
     if form is None:
-        made = build(schema, write)
-        constant = {name: value for name, value in made.parameters.items() if name != "Item"}
-        _cache(schema, key, WriteForm(constant, made.failure))
-        return made
+        action = build(schema, write)
+        constant = {name: value for name, value in action.parameters.items() if name != "Item"}
+        _cache(schema, key, WriteForm(constant, action.failure))
+        return action
     item, item_key = whole_item(schema, write)
     return ItemAction("Put", {"Item": item, **form.constant}, key_texts(item_key), write, form.failure)
 
@@ -139,10 +166,9 @@ _VALUES = "ExpressionAttributeValues"
 _DIFFERENT = frozenset({"Key", _VALUES})
 
 
-def _has_form(write: Write, action: ItemAction, given: int) -> bool:
+def _has_form(write: Write, action: ItemAction, value_count: int) -> bool:
     """Return whether writes of the same attributes differ in their key and values only, in this order."""
-    changes = write.changes
-    if changes.adds or changes.removes or changes.deletes or len(action.parameters.get(_VALUES, ())) != given:
+    if len(action.parameters.get(_VALUES, ())) != value_count:
         return False
     # Index keys are made of values, and the values decide whether an item is in a sparse index.
-    return all(changes.replaced.isdisjoint(facet.placing) for facet in write.entity.indexes.values())
+    return all(write.changes.replaced.isdisjoint(facet.placing) for facet in write.entity.indexes.values())

@@ -30,9 +30,9 @@ def insert_write(schema: Schema, record: Any) -> Write:
     return rewrite(Write("insert", entity, _values(schema, entity, record)))
 
 
-def put_write(schema: Schema, record: E, was: E | None, where: Where[E] | None, read: bool) -> Write:
+def put_write(schema: Schema, record: E, was: E | None, predicate: Where[E] | None, read: bool) -> Write:
     entity = schema.entity(type(record))
-    stored = None if was is None else StoredObject(_values(schema, entity, was))
+    stored_object = None if was is None else StoredObject(_values(schema, entity, was))
     if read and was is not None:
         raise TableError("pass either was= or read=True, not both")
     if entity.unknown == "refuse" and not read:
@@ -40,25 +40,27 @@ def put_write(schema: Schema, record: E, was: E | None, where: Where[E] | None, 
             f"a put of {entity.tag} would delete attributes that {entity.tag} does not have. Use update, or pass "
             "read=True to put only if there are none"
         )
-    condition = recorded(where, entity.codec)
-    return rewrite(Write("put", entity, _values(schema, entity, record), stored, where=condition, read_first=read))
+    condition = recorded(predicate, entity.codec)
+    return rewrite(
+        Write("put", entity, _values(schema, entity, record), stored_object, where=condition, read_first=read)
+    )
 
 
 def update_write(
     schema: Schema,
     cls: type[E],
     changes: Changes,
-    where: Where[E] | None,
-    known: Mapping[str, Any],
+    predicate: Where[E] | None,
+    known_values: Mapping[str, Any],
     read: bool,
     returning: Returning,
     upsert: bool,
 ) -> Write:
-    entity, known = check_known(schema, cls, known, where, read, returning, upsert)
-    if upsert and len(known) > len(entity.base.attributes):
-        more = ", ".join(name for name in known if name not in entity.base.attributes)
+    entity, known_values = check_known(schema, cls, known_values, predicate, read, returning, upsert)
+    if upsert and len(known_values) > len(entity.base.attributes):
+        names = ", ".join(name for name in known_values if name not in entity.base.attributes)
         raise TableError(
-            f"an upsert of {entity.tag} takes the key only, because there may be no item that has {more}. Set it, or "
+            f"an upsert of {entity.tag} takes the key only, because there may be no item that has {names}. Set it, or "
             "use where="
         )
     if schema.fence is not None:
@@ -66,45 +68,45 @@ def update_write(
     write = Write(
         "upsert" if upsert else "update",
         entity,
-        known,
+        known_values,
         None,
         check_changes(entity, changes, moves=bool(read) and not upsert),
-        None if upsert else recorded(where, entity.codec),
+        None if upsert else recorded(predicate, entity.codec),
         returning,
         bool(read),
-        if_stored=recorded(where, entity.codec) if upsert else None,
+        if_stored=recorded(predicate, entity.codec) if upsert else None,
     )
     return rewrite(write)
 
 
 def check_write(
-    schema: Schema, cls: type[E], where: Where[E] | None, known: Mapping[str, Any], or_absent: bool = False
+    schema: Schema, cls: type[E], predicate: Where[E] | None, known_values: Mapping[str, Any], or_absent: bool = False
 ) -> Write:
-    entity, known = check_known(schema, cls, known, where)
-    if or_absent and where is None:
+    entity, known_values = check_known(schema, cls, known_values, predicate)
+    if or_absent and predicate is None:
         raise TableError(f"a check of {entity.tag} with or_absent=True and without a condition checks nothing")
-    return Write("check", entity, known, where=recorded(where, entity.codec), or_absent=or_absent)
+    return Write("check", entity, known_values, where=recorded(predicate, entity.codec), or_absent=or_absent)
 
 
-def absence_check(schema: Schema, cls: type[E], known: Mapping[str, Any]) -> Write:
-    entity, known = check_known(schema, cls, known)
-    if len(known) > len(entity.base.attributes):
-        more = ", ".join(name for name in known if name not in entity.base.attributes)
-        raise TableError(f"check_absent takes the key of {entity.tag} only. Leave out {more}")
-    return Write("check_absent", entity, known)
+def absence_check(schema: Schema, cls: type[E], known_values: Mapping[str, Any]) -> Write:
+    entity, known_values = check_known(schema, cls, known_values)
+    if len(known_values) > len(entity.base.attributes):
+        names = ", ".join(name for name in known_values if name not in entity.base.attributes)
+        raise TableError(f"check_absent takes the key of {entity.tag} only. Leave out {names}")
+    return Write("check_absent", entity, known_values)
 
 
 def delete_write(
     schema: Schema,
     cls: type[E],
-    where: Where[E] | None,
-    known: Mapping[str, Any],
+    predicate: Where[E] | None,
+    known_values: Mapping[str, Any],
     read: bool,
     returning: Literal["old"] | None,
 ) -> Write:
-    entity, known = check_known(schema, cls, known, where, read, returning)
-    condition = recorded(where, entity.codec)
-    write = Write("delete", entity, known, where=condition, returning=returning, read_first=bool(read))
+    entity, known_values = check_known(schema, cls, known_values, predicate, read, returning)
+    condition = recorded(predicate, entity.codec)
+    write = Write("delete", entity, known_values, where=condition, returning=returning, read_first=bool(read))
     if read and condition is not None:
         # DynamoDB deletes nothing, and succeeds, if the condition is true of a missing item. Few deletes need this.
         from prejoin.table.condition.evaluate import holds
@@ -136,13 +138,13 @@ def _values(schema: Schema, entity: BoundEntity[Any], record: Any) -> Mapping[st
 
 
 def check_known(
-    schema: Schema, cls: type[E], known: Mapping[str, Any], *options: Any
+    schema: Schema, cls: type[E], known_values: Mapping[str, Any], *options: Any
 ) -> tuple[BoundEntity[E], Mapping[str, Any]]:
     """Return the entity and the known attributes. Refuse unknown names, and options that could be attributes."""
     entity = schema.entity(cls)
     attributes = entity.codec.attributes
-    if not known.keys() <= attributes.keys():
-        for name in known:
+    if not known_values.keys() <= attributes.keys():
+        for name in known_values:
             entity.codec.attribute(name)
     if not attributes.keys().isdisjoint(_OPTIONS):
         for name, option in zip(_OPTIONS, options, strict=False):
@@ -151,54 +153,62 @@ def check_known(
                     f"{name}= is an option, and {entity.tag} has an attribute of this name. Rename the attribute in "
                     "the class, and give its name in the table in names="
                 )
-    return entity, schema.with_tenant(known, entity)
+    return entity, schema.with_tenant(known_values, entity)
 
 
-# --- Changes
-# -----------------------------------------------------------------------------------------------------------
+# --- Changes ----------------------------------------------------------------------------------------------------------
 
 
 def check_changes(entity: BoundEntity[Any], changes: Changes, *, moves: bool = False) -> Changes:
     """Return valid changes, in which an attribute set to None is removed. Raise an error for others."""
-    codec = entity.codec
     if changes.adds or changes.deletes:
         changes = _without_empty_sets(changes)
     elif not changes.removes and _is_ordinary(entity, changes.sets):
         return changes
-    said = changes.all
-    if not said:
+    targets = changes.all
+    if not targets:
         raise TableError(f"this update of {entity.tag} changes nothing")
-    base = entity.base.attributes
-    for at in said:
-        name = head(at)
-        codec.attribute(name)
-        if name in base and not moves:
-            raise TableError(
-                f"{name} is part of the key of {entity.tag}, so a change moves the item. Pass read=True: the item is "
-                "deleted, and inserted with its new key, in one transaction"
-            )
-    if len(said) > 1:
-        _check_apart(entity, said)
-    sets: dict[At, Any] = {}
-    emptied: list[At] = []
-    for at, value in changes.sets.items():
-        if value is None and _absent_if_none(entity, at):
-            _check_removable(entity, at)
-            emptied.append(at)
-        elif isinstance(value, set | frozenset) and not value:
-            # DynamoDB has no empty set: an empty set is an absent attribute, optional or not.
-            emptied.append(at)
-        else:
-            if isinstance(value, Computed):
-                _check_type(entity, at, type(value))
-            sets[at] = value
+    for at in targets:
+        _check_target(entity, at, moves)
+    if len(targets) > 1:
+        _check_separate(entity, targets)
+    sets, removals = _split_removals(entity, changes.sets)
     for at in changes.removes:
         _check_removable(entity, at)
     for at in (*changes.adds, *changes.deletes):
         _check_type(entity, at, Members if at in changes.deletes else Sum)
-    if not emptied:
+    if not removals:
         return changes
-    return Changes(sets, changes.adds, changes.removes.union(emptied), changes.deletes)
+    return Changes(sets, changes.adds, changes.removes.union(removals), changes.deletes)
+
+
+def _check_target(entity: BoundEntity[Any], at: At, moves: bool) -> None:
+    """Refuse a change of an unknown attribute, and of the key unless the update may move the item."""
+    name = head(at)
+    entity.codec.attribute(name)
+    if name in entity.base.attributes and not moves:
+        raise TableError(
+            f"{name} is part of the key of {entity.tag}, so a change moves the item. Pass read=True: the item is "
+            "deleted, and inserted with its new key, in one transaction"
+        )
+
+
+def _split_removals(entity: BoundEntity[Any], sets: Values) -> tuple[dict[At, Any], list[At]]:
+    """Return the values to set, and the targets to remove because their new value is stored as an absent attribute."""
+    remaining: dict[At, Any] = {}
+    removals: list[At] = []
+    for at, value in sets.items():
+        if value is None and _is_absent_if_none(entity, at):
+            _check_removable(entity, at)
+            removals.append(at)
+        elif _is_empty_set(value):
+            # DynamoDB has no empty set: an empty set is an absent attribute, optional or not.
+            removals.append(at)
+        else:
+            if isinstance(value, Computed):
+                _check_type(entity, at, type(value))
+            remaining[at] = value
+    return remaining, removals
 
 
 def _is_ordinary(entity: BoundEntity[Any], sets: Values) -> bool:
@@ -216,30 +226,32 @@ def _is_ordinary(entity: BoundEntity[Any], sets: Values) -> bool:
 
 def _without_empty_sets(changes: Changes) -> Changes:
     """Leave out additions and deletions of no members, because DynamoDB refuses empty sets."""
-    adds, deletes = (
-        {at: value for at, value in values.items() if value or not isinstance(value, set | frozenset)}
-        for values in (changes.adds, changes.deletes)
-    )
+    adds = {at: value for at, value in changes.adds.items() if not _is_empty_set(value)}
+    deletes = {at: value for at, value in changes.deletes.items() if not _is_empty_set(value)}
     if len(adds) == len(changes.adds) and len(deletes) == len(changes.deletes):
         return changes
     return Changes(changes.sets, adds, changes.removes, deletes)
 
 
-def _check_apart(entity: BoundEntity[Any], said: list[At]) -> None:
+def _is_empty_set(value: object) -> bool:
+    return isinstance(value, set | frozenset) and not value
+
+
+def _check_separate(entity: BoundEntity[Any], targets: list[At]) -> None:
     """Refuse two changes of the same path, or of a path inside another: DynamoDB does not accept them."""
-    if len(set(said)) == len(said) and all(isinstance(at, str) for at in said):
+    if len(set(targets)) == len(targets) and all(isinstance(at, str) for at in targets):
         return
-    for one, other in combinations(sorted(map(steps, said), key=len), 2):
-        if other[: len(one)] == one:
-            raise TableError(f"this update of {entity.tag} changes {path_text(one)} twice")
+    for path, longer_path in combinations(sorted(map(steps, targets), key=len), 2):
+        if longer_path[: len(path)] == path:
+            raise TableError(f"this update of {entity.tag} changes {path_text(path)} twice")
 
 
-def _absent_if_none(entity: BoundEntity[Any], at: At) -> bool:
+def _is_absent_if_none(entity: BoundEntity[Any], at: At) -> bool:
     """Return whether None means absent. In lists and maps it is a value."""
     return isinstance(at, str) or place(entity.codec, at).last == "field"
 
 
-_COMPUTED: dict[type[Computed], tuple[frozenset[Kind], str]] = {
+_COMPUTED_KINDS: dict[type[Computed], tuple[frozenset[Kind], str]] = {
     Sum: (NUMERIC | {Kind.SET}, "a number, nor a set"),
     Joined: (frozenset({Kind.LIST}), "a list"),
     Members: (frozenset({Kind.SET}), "a set"),
@@ -248,17 +260,17 @@ _COMPUTED: dict[type[Computed], tuple[frozenset[Kind], str]] = {
 
 def _check_type(entity: BoundEntity[Any], at: At, how: type[Computed]) -> None:
     """Refuse computed changes that do not fit the type: numbers are added, sets get members, lists are joined."""
-    if how not in _COMPUTED:
+    if how not in _COMPUTED_KINDS:
         return
-    kinds, what = _COMPUTED[how]
+    kinds, description = _COMPUTED_KINDS[how]
     codec = entity.codec
     value = codec.attribute(at).value if isinstance(at, str) else place(codec, at).value
     # An attribute of any type is a map here: DynamoDB checks it.
     if value.type.kind not in kinds and value.type.kind is not Kind.MAP:
-        raise CodecError(f"{entity.tag}.{path_text(steps(at))} is not {what}, and cannot be changed in this way")
+        raise CodecError(f"{entity.tag}.{path_text(steps(at))} is not {description}, and cannot be changed in this way")
 
 
 def _check_removable(entity: BoundEntity[Any], at: At) -> None:
-    found = place(entity.codec, steps(at))
-    if found.last == "field" and not found.optional:
+    target = place(entity.codec, steps(at))
+    if target.last == "field" and not target.optional:
         raise CodecError(f"{entity.tag}.{path_text(steps(at))} is required and cannot be removed")

@@ -18,18 +18,19 @@ def index_changes(schema: Schema, write: Write, facets: Collection[Facet]) -> tu
     """Return the key attributes to set, and those to remove, by an update of an item in these indexes."""
     sets: dict[str, Json] = {}
     removes: tuple[str, ...] = ()
-    moved = affected(write, facets)
-    if not moved:
+    facets_to_write = affected_facets(write, facets)
+    if not facets_to_write:
         return sets, removes
-    changed, after = write.changes.replaced, write.after
-    for facet in moved:
+    changed_names, after = write.changes.replaced, write.after
+    for facet in facets_to_write:
         keys = schema.template_keys(facet)
-        if facet.when and _leaves(facet, after):
+        # An item without the key attributes of an index is not in the index: to remove them takes it out.
+        if facet.when and _leaves_index(facet, after):
             removes += keys.names
             continue
-        pk, sk = _anew(facet, changed)
+        pk, sk = _keys_to_write(facet, changed_names)
         if write.read_after is None:
-            _check(write, facet, _made_of(facet, pk, sk), after)
+            _check(write, facet, _key_sources(facet, pk, sk), after)
         if facet.when and not facet.has(after):
             removes += keys.names
             continue
@@ -40,42 +41,42 @@ def index_changes(schema: Schema, write: Write, facets: Collection[Facet]) -> tu
     return sets, removes
 
 
-def affected(write: Write, facets: Collection[Facet]) -> list[Facet]:
+def affected_facets(write: Write, facets: Collection[Facet]) -> list[Facet]:
     """Return the indexes whose keys or membership depend on the attributes that an update changes."""
     if not facets:
         return []
-    changed = write.changes.replaced
-    return [facet for facet in facets if not changed.isdisjoint(facet.placing)]
+    changed_names = write.changes.replaced
+    return [facet for facet in facets if not changed_names.isdisjoint(facet.placing)]
 
 
 def key_dependencies(write: Write, facets: Collection[Facet]) -> set[str]:
     """Return the attributes of the stored item that the keys after an update depend on."""
     after = write.changes.after({})
-    found: set[str] = set()
-    for facet in affected(write, facets):
-        if not _leaves(facet, after):
-            found.update(_made_of(facet, *_anew(facet, write.changes.replaced)))
-    return found.difference(after)
+    names: set[str] = set()
+    for facet in affected_facets(write, facets):
+        if not _leaves_index(facet, after):
+            names.update(_key_sources(facet, *_keys_to_write(facet, write.changes.replaced)))
+    return names.difference(after)
 
 
-def _leaves(facet: Facet, after: Mapping[str, Any]) -> bool:
+def _leaves_index(facet: Facet, after: Mapping[str, Any]) -> bool:
     """Return whether an item is no longer in an index, whatever its key was."""
     return any(when.attribute in after and not when.holds(after) for when in facet.when)
 
 
-def _anew(facet: Facet, changed: frozenset[str]) -> tuple[bool, bool]:
+def _keys_to_write(facet: Facet, changed_names: frozenset[str]) -> tuple[bool, bool]:
     """Return whether the partition key and the sort key of an index have to be written."""
     # In a sparse index, an item has both keys or none.
-    whole = bool(facet.when)
+    is_sparse = bool(facet.when)
     pk = not isinstance(facet.pk, Natural) and not facet.local
     sk = facet.sk is not None and not isinstance(facet.sk, Natural)
     return (
-        pk and (whole or not changed.isdisjoint(facet.pk.attributes)),
-        sk and facet.sk is not None and (whole or not changed.isdisjoint(facet.sk.attributes)),
+        pk and (is_sparse or not changed_names.isdisjoint(facet.pk.attributes)),
+        sk and facet.sk is not None and (is_sparse or not changed_names.isdisjoint(facet.sk.attributes)),
     )
 
 
-def _made_of(facet: Facet, pk: bool, sk: bool) -> tuple[str, ...]:
+def _key_sources(facet: Facet, pk: bool, sk: bool) -> tuple[str, ...]:
     names = facet.pk.attributes if pk else ()
     names += facet.sk.attributes if sk and facet.sk else ()
     return names + tuple([when.attribute for when in facet.when]) if facet.when else names

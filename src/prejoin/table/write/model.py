@@ -19,7 +19,7 @@ from prejoin.table.condition.record import Condition
 from prejoin.table.errors import ConditionFailed, SchemaError, TooMany, UnknownValue
 from prejoin.table.options import Returning
 from prejoin.table.schema.bind import BoundEntity
-from prejoin.table.update.changes import NOTHING, Changes
+from prejoin.table.update.changes import NO_CHANGES, Changes
 
 Verb = Literal["insert", "put", "update", "upsert", "delete", "check", "check_absent"]
 ActionKind = Literal["Put", "Update", "Delete", "ConditionCheck"]
@@ -73,7 +73,7 @@ class Write(msgspec.Struct, frozen=True):
     values: Mapping[str, Any]
     """All attributes, for an insert or put. Else those of the key, and others whose current value the caller knows."""
     stored: StoredObject | None = None
-    changes: Changes = NOTHING
+    changes: Changes = NO_CHANGES
     where: Condition | None = None
     returning: Returning = None
     """The object to return: as it is after the write, or as it was before."""
@@ -160,9 +160,9 @@ class Write(msgspec.Struct, frozen=True):
             case _:
                 pass
 
-    def need(self, names: Iterable[str], known: Mapping[str, Any], dependent: str) -> None:
+    def need(self, names: Iterable[str], values: Mapping[str, Any], dependent: str) -> None:
         """Raise UnknownValue if attributes that `dependent` needs are not known."""
-        missing = [name for name in dict.fromkeys(names) if name not in known]
+        missing = [name for name in dict.fromkeys(names) if name not in values]
         if missing:
             raise UnknownValue(
                 f"this {self.verb} of {self.entity.tag} needs the current value of {', '.join(missing)}, because "
@@ -218,9 +218,10 @@ def check_actions(actions: Sequence[ItemAction]) -> Sequence[ItemAction]:
             "items at a time, or write them without a transaction"
         )
     if len({action.key for action in actions}) < len(actions):
-        seen: dict[tuple[str, ...], ItemAction] = {}
+        first_actions: dict[tuple[str, ...], ItemAction] = {}
+        # Transactions refuse two actions on one item, without a word on which one it is.
         for action in actions:
-            first = seen.setdefault(action.key, action)
+            first = first_actions.setdefault(action.key, action)
             if first is not action:
                 if not action.own and first.kind == action.kind == "Put":  # both take a unique value
                     raise action.failure(action.write, None)

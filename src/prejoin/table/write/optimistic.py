@@ -27,46 +27,48 @@ def first_attempt(schema: Schema, write: Write) -> Write:
     if write.decision is None:
         return write
     if (item := write.read_item) is not None:
-        return _decided(schema, write, item)
+        return _decide(schema, write, item)
     return replace(write, where=both(write.where, write.decision.assumption()))
 
 
 def next_attempt(
-    schema: Schema, writes: Sequence[Write], sent: Sequence[Write], failures: Sequence[TableError]
+    schema: Schema, writes: Sequence[Write], sent_writes: Sequence[Write], failures: Sequence[TableError]
 ) -> tuple[list[Write], Sequence[TableError]]:
     """Return the writes to send next, decided for the items that were found, and the failures with other reasons."""
-    numbers = {id(one): number for number, one in enumerate(sent) if writes[number].decision}
-    again: dict[int, Write] = {}
-    rest: list[TableError] = []
+    numbers = {id(write): number for number, write in enumerate(sent_writes) if writes[number].decision}
+    next_writes: dict[int, Write] = {}
+    unsolved_failures: list[TableError] = []
     for failure in failures:
         number = numbers.get(id(failure.write))
-        found = None if number is None else _again(schema, writes[number], sent[number], failure)
-        if number is None or found is None:
-            rest.append(failure)
+        next_write = None if number is None else _decide_again(schema, writes[number], sent_writes[number], failure)
+        if number is None or next_write is None:
+            unsolved_failures.append(failure)
         else:
-            again[number] = found
+            next_writes[number] = next_write
     # If an item has changed, its copies may fail, too. A conflict may be over at the next attempt.
-    other = [one for one in rest if numbers.get(id(one.write)) not in again and not isinstance(one, Conflict)]
-    return [again.get(number, one) for number, one in enumerate(sent)], other if again else failures
+    lasting_failures = [failure for failure in unsolved_failures if not isinstance(failure, Conflict)]
+    other = [failure for failure in lasting_failures if numbers.get(id(failure.write)) not in next_writes]
+    writes_to_send = [next_writes.get(number, write) for number, write in enumerate(sent_writes)]
+    return writes_to_send, other if next_writes else failures
 
 
-def _again(schema: Schema, write: Write, sent: Write, failure: TableError) -> Write | None:
+def _decide_again(schema: Schema, write: Write, sent_write: Write, failure: TableError) -> Write | None:
     """Return a write for the item that was found; None if the write failed for another reason."""
     if not isinstance(failure, ConditionFailed) or failure.elsewhere:
         return None
     item = dict(failure.item) if failure.item else None
     if write.verb != "upsert" if item is None else is_hidden(write.entity, item):
         return None
-    found = _decided(schema, write, item)
-    same = sent.read_item is None or not has_changed(sent, item)
-    return None if same and found.changes.names == sent.changes.names else found
+    next_write = _decide(schema, write, item)
+    is_same_item = sent_write.read_item is None or not has_changed(sent_write, item)
+    return None if is_same_item and next_write.changes.names == sent_write.changes.names else next_write
 
 
-def _decided(schema: Schema, write: Write, item: Json | None) -> Write:
+def _decide(schema: Schema, write: Write, item: Json | None) -> Write:
     assert write.decision is not None
     condition, sets = write.decision.decide(write.entity, item)
     old = write.changes
     changes = Changes({**old.sets, **sets}, old.adds, old.removes, old.deletes)
-    found = replace(write, changes=changes, where=both(write.where, condition))
+    decided_write = replace(write, changes=changes, where=both(write.where, condition))
     # The item is known now, so copies and index keys are written as after a read.
-    return found if item is None else with_item(schema, found, item) or found
+    return decided_write if item is None else with_item(schema, decided_write, item) or decided_write

@@ -134,15 +134,15 @@ class AsyncDriver:
 
     async def _connect(self) -> AsyncConnection:
         channel, loop, settings = self.channel, self.loop, self.channel.settings
-        made = AsyncConnection(self, settings.timeout, settings.idle)
+        connection = AsyncConnection(self, settings.timeout, settings.idle)
         try:
             async with asyncio.timeout(settings.connect_timeout):
                 # Loading the system's certificates takes milliseconds: not on the loop, and only for TLS.
                 context = await loop.run_in_executor(None, context_for, channel) if channel.url.tls else None
                 if context is None:
-                    door = channel.proxy or channel.url
-                    await loop.create_connection(lambda: made, door.host, door.port)
-                    return made
+                    entry = channel.proxy or channel.url
+                    await loop.create_connection(lambda: connection, entry.host, entry.port)
+                    return connection
                 tls: Any = {
                     "ssl": context,
                     "server_hostname": channel.url.host,
@@ -150,12 +150,12 @@ class AsyncDriver:
                 }
                 if channel.proxy is not None:
                     # From here on asyncio owns the socket, even if it fails: closing it here could close another one.
-                    await loop.create_connection(lambda: made, sock=await self._tunnel(), **tls)
+                    await loop.create_connection(lambda: connection, sock=await self._tunnel(), **tls)
                 else:
-                    await loop.create_connection(lambda: made, channel.url.host, channel.url.port, **tls)
-                return made
+                    await loop.create_connection(lambda: connection, channel.url.host, channel.url.port, **tls)
+                return connection
         except BaseException as error:
-            made.abandon()
+            connection.abandon()
             if isinstance(error, TimeoutError):
                 raise TimeoutError("timed out connecting") from error
             raise
@@ -164,7 +164,7 @@ class AsyncDriver:
         """A socket through the proxy, usable like a direct one."""
         channel, loop = self.channel, self.loop
         assert channel.proxy is not None
-        failed: OSError = OSError("the proxy has no address")
+        last_error: OSError = OSError("the proxy has no address")
         places = await loop.getaddrinfo(channel.proxy.host, channel.proxy.port, type=socket.SOCK_STREAM)
         for family, kind, number, _, address in places:
             sock = socket.socket(family, kind, number)
@@ -174,7 +174,7 @@ class AsyncDriver:
                 try:
                     await loop.sock_connect(sock, address)
                 except OSError as error:
-                    failed = error
+                    last_error = error
                     sock.close()
                     continue
                 await loop.sock_sendall(sock, tunnel_request(channel.proxy, channel.url))
@@ -185,7 +185,7 @@ class AsyncDriver:
                 sock.close()
                 raise
             return sock
-        raise failed
+        raise last_error
 
 
 class AsyncConnection(asyncio.Protocol):
@@ -219,12 +219,12 @@ class AsyncConnection(asyncio.Protocol):
             # The only way for a request to be unsent: after `write`, asyncio cannot tell how much was sent. Its TLS
             # transport calls `pause_writing` even for bytes that were sent long ago.
             return SendFailure(SendProgress.UNSENT, ConnectionResetError("the connection was closed"), stale=self._used)
-        received: asyncio.Future[WireResponse | SendFailure] = self._loop.create_future()
-        self._received = received
+        response: asyncio.Future[WireResponse | SendFailure] = self._loop.create_future()
+        self._received = response
         self._until(self._timeout)
         self._transport.write(request)
         try:
-            return await received
+            return await response
         except BaseException:
             self.parser.keep_alive = False
             self.close()

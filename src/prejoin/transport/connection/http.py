@@ -88,7 +88,7 @@ class ResponseParser:
     def feed(self, data: bytes) -> bool:
         """Parse received bytes; empty bytes end the connection. Return True once the response is complete."""
         if not data:
-            return self._ended()
+            return self._finish_at_end()
         self.began = True
         try:
             self._parser.feed_data(data)
@@ -107,7 +107,7 @@ class ResponseParser:
         pieces, self._body = self._body, []
         return WireResponse(self._status, self._headers, pieces[0] if len(pieces) == 1 else b"".join(pieces))
 
-    def _ended(self) -> bool:
+    def _finish_at_end(self) -> bool:
         self.keep_alive = False
         if not self.began:
             raise MalformedResponse("the connection was closed without a response")

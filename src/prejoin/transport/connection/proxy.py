@@ -84,11 +84,11 @@ class Tunnel:
                 raise ProxyRefusal("the proxy's response does not end")
             return False
         line = self._head.partition(b"\r\n")[0].decode("latin-1")
-        version, _, rest = line.partition(" ")
-        if not version.startswith("HTTP/1.") or not rest[:3].isdigit():
+        version, _, status_line = line.partition(" ")
+        if not version.startswith("HTTP/1.") or not status_line[:3].isdigit():
             raise ProxyRefusal(f"the proxy does not speak HTTP: {line[:60]!r}")
-        if rest[0] != "2":
-            raise ProxyRefusal(f"the proxy answered {rest[:60]}", int(rest[:3]))
+        if status_line[0] != "2":
+            raise ProxyRefusal(f"the proxy answered {status_line[:60]}", int(status_line[:3]))
         return True
 
 

@@ -70,29 +70,29 @@ class SyncDriver:
             connection = self.pool.take(self.channel.settings.timeout)
         except TimeoutError as error:
             return SendFailure(SendProgress.UNSENT, error)
-        kept = None
+        kept_connection = None
         try:
             if connection is not None and attempt.fresh:
                 connection.close()
                 connection = None
-            reused = connection is not None
+            is_reused = connection is not None
             if connection is None:
                 try:
                     connection = connect(self.channel)
                 except (OSError, TransportError) as error:
                     return SendFailure(SendProgress.UNSENT, error)
             try:
-                outcome = connection.ask(attempt.request, reused=reused)
+                outcome = connection.ask(attempt.request, is_reused=is_reused)
             except BaseException:
                 connection.close()  # a late response would be taken for that of the next request
                 raise
             if connection.parser.keep_alive:
-                kept = connection
+                kept_connection = connection
             else:
                 connection.close()
             return outcome
         finally:
-            self.pool.give(kept)
+            self.pool.give(kept_connection)
 
 
 class SyncConnection:
@@ -116,7 +116,7 @@ class SyncConnection:
         with contextlib.suppress(OSError):
             self._sock.close()
 
-    def ask(self, request: bytes, *, reused: bool) -> WireResponse | SendFailure:
+    def ask(self, request: bytes, *, is_reused: bool) -> WireResponse | SendFailure:
         """Send a request and read its response. The connection stays usable if `parser.keep_alive` is true."""
         sock, parser = self._sock, self.parser
         parser.begin()
@@ -127,7 +127,7 @@ class SyncConnection:
         try:
             sock.sendall(request)
         except OSError as error:
-            return self._unsendable(error, reused=reused)
+            return self._unsendable(error, is_reused=is_reused)
         try:
             if len(request) > _PIECE:
                 self._hurry(end)
@@ -136,11 +136,11 @@ class SyncConnection:
                 self._hurry(end)
         except (OSError, MalformedResponse) as error:
             parser.keep_alive = False
-            stale = reused and not parser.began and not isinstance(error, TimeoutError)
+            stale = is_reused and not parser.began and not isinstance(error, TimeoutError)
             return SendFailure(SendProgress.LOST, error, stale=stale)
         return parser.response()
 
-    def _unsendable(self, error: OSError, *, reused: bool) -> WireResponse | SendFailure:
+    def _unsendable(self, error: OSError, *, is_reused: bool) -> WireResponse | SendFailure:
         """The outcome of a request that could not be sent completely.
 
         A server may refuse a request before it has read all of it, and close. Such a response has already arrived, so
@@ -157,25 +157,25 @@ class SyncConnection:
             response = parser.response()
             if response.status >= 400:
                 return response
-        stale = reused and not parser.began and not isinstance(error, TimeoutError)
+        stale = is_reused and not parser.began and not isinstance(error, TimeoutError)
         return SendFailure(SendProgress.LOST, error, stale=stale)
 
     def _hurry(self, end: float) -> None:
-        left = end - monotonic()
-        if left <= 0:
+        remaining = end - monotonic()
+        if remaining <= 0:
             raise TimeoutError("timed out")
         self._stretched = True
-        self._sock.settimeout(left)
+        self._sock.settimeout(remaining)
 
 
 def connect(channel: Channel) -> SyncConnection:
     """Open a connection, through the proxy if there is one. Raises OSError."""
     url, proxy, settings = channel.url, channel.proxy, channel.settings
     end = monotonic() + settings.connect_timeout
-    door = proxy or url
+    entry = proxy or url
     # As bytes: for text, Python loads the IDNA tables, which takes a millisecond.
-    host: Any = door.host.encode("ascii")
-    sock = socket.create_connection((host, door.port), settings.connect_timeout)
+    host: Any = entry.host.encode("ascii")
+    sock = socket.create_connection((host, entry.port), settings.connect_timeout)
     try:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.settimeout(max(0.001, end - monotonic()))

@@ -66,11 +66,11 @@ class RetryQuota:
             self._left -= price
             return price
 
-    def earn(self, spent: int) -> None:
+    def earn(self, cost: int) -> None:
         """Note a success, after its last retry cost this much."""
         if self._left < _FULL:
             with self._lock:
-                self._left = min(_FULL, self._left + (spent or 1))
+                self._left = min(_FULL, self._left + (cost or 1))
 
     def after_fork(self) -> None:
         """In a forked child, replace the lock, which another thread of the parent may have held."""
@@ -152,82 +152,86 @@ class Channel:
         """One exchange. It returns the body of the response, or raises DynamoDBError or TransportError."""
         if not (operation.isascii() and operation.isalnum()):
             raise ValueError(f"DynamoDB has no operation {operation!r}")
-        attempts, tries, sent, spent = 1, 0, 0, 0
-        fresh = renewed = corrected = False
+        # One piece, because it is a protocol: each way to the next attempt is a `continue`, and what was learned on the
+        # way is in these variables.
+        attempts, try_count, send_count, retry_cost = 1, 0, 0, 0
+        fresh = has_renewed = has_set_clock = False
         # Once a response to a write is lost, its outcome stays unknown, whatever happens to later attempts.
-        lost: Exception | None = None
+        lost_answer: Exception | None = None
         while True:
             credentials = self.keyring.current(time())
             if credentials is None:
                 try:
                     credentials = yield BlockingCall(self.keyring.renew)
                 except Exception as missing:
-                    if lost is not None:
-                        raise self._unknown(operation, tries, sent, lost, missing) from lost
+                    if lost_answer is not None:
+                        raise self._unknown_outcome(
+                            operation, try_count, send_count, lost_answer, missing
+                        ) from lost_answer
                     raise
             moment = time() + self._ahead
             signature = self._signer.headers(operation, body, credentials, moment)
             outcome = yield SendAttempt(self._opening.request(operation, signature, body), fresh)
-            tries += 1
+            try_count += 1
             if type(outcome) is WireResponse:
-                broken = response_damage(outcome)
-                if broken is None and outcome.status < 300:
-                    self.quota.earn(spent)
+                damage = response_damage(outcome)
+                if damage is None and outcome.status < 300:
+                    self.quota.earn(retry_cost)
                     return outcome.body
-                if broken is not None:
-                    outcome = SendFailure(SendProgress.LOST, MalformedResponse(broken))
+                if damage is not None:
+                    outcome = SendFailure(SendProgress.LOST, MalformedResponse(damage))
 
             # Imported only after a failure, to keep the cold start short.
             from prejoin.transport.request.retry import ErrorClass, is_read, proves_not_applied, safe_to_repeat
 
             if type(outcome) is not SendFailure or outcome.how is SendProgress.LOST:
-                sent += 1
-            error, judged = self._judge(outcome)
-            if judged is ErrorClass.RENEW and not renewed:
-                renewed = True
-                if (yield BlockingCall(partial(self._other, credentials))):
+                send_count += 1
+            error, error_class = self._judge(outcome)
+            if error_class is ErrorClass.RENEW and not has_renewed:
+                has_renewed = True
+                if (yield BlockingCall(partial(self._use_other_credentials, credentials))):
                     continue
-            if judged is ErrorClass.CLOCK and not corrected and self._set_clock(outcome, moment):
-                corrected = True
+            if error_class is ErrorClass.CLOCK and not has_set_clock and self._set_clock(outcome, moment):
+                has_set_clock = True
                 continue
-            if judged is ErrorClass.UNKNOWN and not is_read(operation):
-                lost = error
+            if error_class is ErrorClass.UNKNOWN and not is_read(operation):
+                lost_answer = error
                 if not safe_to_repeat(operation, body):
-                    raise self._unknown(operation, tries, sent, error, None) from error
+                    raise self._unknown_outcome(operation, try_count, send_count, error, None) from error
             if type(outcome) is SendFailure and outcome.stale and not fresh:
                 fresh = True  # at once and without cost: the server is there, only this connection was dead
                 continue
-            if judged in (ErrorClass.BUSY, ErrorClass.UNKNOWN) and attempts < self.settings.retries.attempts:
-                spent = self.quota.spend(timed_out=isinstance(error, TimeoutError))
-                if spent:
+            if error_class in (ErrorClass.BUSY, ErrorClass.UNKNOWN) and attempts < self.settings.retries.attempts:
+                retry_cost = self.quota.spend(timed_out=isinstance(error, TimeoutError))
+                if retry_cost:
                     delay = self._delay(attempts)
                     if self.settings.on_retry is not None:
                         self.settings.on_retry(operation, attempts, error, delay)
                     yield RetryDelay(delay)
                     attempts += 1
                     continue
-            if lost is not None and not proves_not_applied(operation, error):
-                raise self._unknown(operation, tries, sent, lost, error) from lost
-            raise self._failed(operation, tries, error, outcome)
+            if lost_answer is not None and not proves_not_applied(operation, error):
+                raise self._unknown_outcome(operation, try_count, send_count, lost_answer, error) from lost_answer
+            raise self._failure(operation, try_count, error, outcome)
 
     def _judge(self, outcome: WireResponse | SendFailure) -> tuple[Exception, ErrorClass]:
         from prejoin.transport.request.retry import ErrorClass, classify
 
         if type(outcome) is WireResponse:
             if outcome.status < 400:
-                return self._redirected(outcome), ErrorClass.FINAL
+                return self._redirect_error(outcome), ErrorClass.FINAL
             error = DynamoDBError.from_body(
                 outcome.body, outcome.status, request_id=outcome.header(b"x-amzn-requestid")
             )
             if error.code == "UnknownError":
-                return self._not_dynamodb(outcome), ErrorClass.FINAL
+                return self._not_dynamodb_error(outcome), ErrorClass.FINAL
             return error, classify(error)
         assert type(outcome) is SendFailure
         if outcome.how is SendProgress.LOST:
             return outcome.cause, ErrorClass.UNKNOWN
         return outcome.cause, ErrorClass.FINAL if _will_not_change(outcome.cause) else ErrorClass.BUSY
 
-    def _failed(
+    def _failure(
         self, operation: str, attempts: int, error: Exception, outcome: WireResponse | SendFailure
     ) -> Exception:
         """The error for a request that was not applied, or that changes nothing."""
@@ -235,7 +239,7 @@ class Channel:
             return error
         times = "" if attempts == 1 else f", {attempts} times"
         if type(outcome) is SendFailure and outcome.how is SendProgress.LOST:
-            failed: TransportError = AnswerLost(
+            failure: TransportError = AnswerLost(
                 f"{self.url} did not answer {operation}{times}: {_description(error)}",
                 operation=operation,
                 attempts=attempts,
@@ -243,66 +247,67 @@ class Channel:
             )
         else:
             way = f"{self.url} through {self.proxy}" if self.proxy else f"{self.url}"
-            failed = ConnectionFailed(
+            failure = ConnectionFailed(
                 f"{operation} did not reach {way}{times}: {_description(error)}. It was not applied",
                 operation=operation,
                 attempts=attempts,
                 cause=error,
             )
-        failed.__cause__ = error
-        return failed
+        failure.__cause__ = error
+        return failure
 
-    def _unknown(
-        self, operation: str, attempts: int, sent: int, lost: Exception, last: Exception | None
+    def _unknown_outcome(
+        self, operation: str, attempts: int, send_count: int, lost_answer: Exception, last: Exception | None
     ) -> OutcomeUnknown:
         """The error for a write whose response was lost. `last` is the error of its retry, if it was retried."""
-        times = f" {sent} times" if sent > 1 else ""
+        times = f" {send_count} times" if send_count > 1 else ""
         if last is None:
-            rest = ". It was not retried, because repeating it may not be safe"
+            details = ". It was not retried, because repeating it may not be safe"
         else:
-            rest = "" if last is lost else f"; then: {_description(last)}"
+            details = "" if last is lost_answer else f"; then: {_description(last)}"
         return OutcomeUnknown(
-            f"{operation} was sent{times} and no response says whether it was applied: {_description(lost)}{rest}",
+            f"{operation} was sent{times} and no response says whether it was applied: {_description(lost_answer)}"
+            f"{details}",
             operation=operation,
             attempts=attempts,
-            cause=lost,
+            cause=lost_answer,
         )
 
-    def _not_dynamodb(self, response: WireResponse) -> TransportError:
-        what = response.header(b"content-type") or "no content type"
-        return NotConfigured(f"{self.url} is not a DynamoDB: it returned {response.status} ({what[:100]})")
+    def _not_dynamodb_error(self, response: WireResponse) -> TransportError:
+        content_type = response.header(b"content-type") or "no content type"
+        return NotConfigured(f"{self.url} is not a DynamoDB: it returned {response.status} ({content_type[:100]})")
 
-    def _redirected(self, response: WireResponse) -> TransportError:
-        where = response.header(b"location")
+    def _redirect_error(self, response: WireResponse) -> TransportError:
+        location = response.header(b"location")
         return NotConfigured(
-            f"{self.url} answered {response.status}{f' to {where[:200]}' if where else ''}, which DynamoDB never does: "
-            "redirects are not followed, so use the final address"
+            f"{self.url} answered {response.status}{f' to {location[:200]}' if location else ''}, which DynamoDB never "
+            "does: redirects are not followed, so use the final address"
         )
 
-    def _other(self, refused: Credentials) -> bool:
-        """Whether the source has credentials other than these; then they are in use."""
+    def _use_other_credentials(self, refused: Credentials) -> bool:
+        """Use other credentials, if the source has any. Return whether it has."""
         try:
-            found = self.keyring.renew(refused)
+            credentials = self.keyring.renew(refused)
         except Exception:
             return False  # the server's own error says more
-        return (found.access_key, found.secret_key, found.token) != (
+        return (credentials.access_key, credentials.secret_key, credentials.token) != (
             refused.access_key,
             refused.secret_key,
             refused.token,
         )
 
-    def _set_clock(self, response: WireResponse | SendFailure, signed: float) -> bool:
-        """Whether the server's clock differs much from the time in the signature; then it is used from now on."""
+    def _set_clock(self, response: WireResponse | SendFailure, signing_time: float) -> bool:
+        """Return whether the server's clock differs much from the signature's. Then it is used from now on."""
         assert type(response) is WireResponse
         from email.utils import parsedate_to_datetime
 
         try:
-            there = parsedate_to_datetime(response.header(b"date")).timestamp()
+            server_time = parsedate_to_datetime(response.header(b"date")).timestamp()
         except (ValueError, TypeError, OverflowError):
             return False
-        if abs(there - signed) < _SKEW:
+        if abs(server_time - signing_time) < _SKEW:
             return False
-        self._ahead = there - time()
+        self._ahead = server_time - time()
         return True
 
     def _delay(self, attempts: int) -> float:

@@ -134,12 +134,12 @@ def safe_to_repeat(operation: str, body: bytes) -> bool:
         return bool(members.ClientRequestToken)
     if members.ConditionExpression is not None or members.Expected is not None:
         return False
-    returned = members.ReturnValues or "NONE"
+    return_values = members.ReturnValues or "NONE"
     if operation in ("PutItem", "DeleteItem"):
-        return returned == "NONE"  # ALL_OLD would return what the first attempt wrote
+        return return_values == "NONE"  # ALL_OLD would return what the first attempt wrote
     if operation == "UpdateItem":
         update = members.UpdateExpression
-        if members.AttributeUpdates is not None or update is None or returned not in _AFTERWARDS:
+        if members.AttributeUpdates is not None or update is None or return_values not in _AFTERWARDS:
             return False
         return re.fullmatch(_PLAIN_SET, update, re.IGNORECASE) is not None
     return False

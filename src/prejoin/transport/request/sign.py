@@ -79,8 +79,8 @@ class Signer:
         return f"X-Amz-Date: {stamp}\r\n{day.token_header}{day.opening}{signature}\r\n"
 
     def _stamp(self, second: int) -> str:
-        known, stamp = self._second
-        if known != second:
+        second_of_stamp, stamp = self._second
+        if second_of_stamp != second:
             stamp = strftime("%Y%m%dT%H%M%SZ", gmtime(second))
             self._second = (second, stamp)
         return stamp

@@ -5,10 +5,10 @@ from __future__ import annotations
 from prejoin.diagnostics import Diagnostic, in_order
 from prejoin.workload.checks.agreement import check_agreement
 from prejoin.workload.checks.completeness import check_completeness
+from prejoin.workload.checks.constructs import check_constructs, check_flags
+from prejoin.workload.checks.contradictions import check_contradictions
 from prejoin.workload.checks.decisions import check_decisions
-from prejoin.workload.checks.follows import check_follows
 from prejoin.workload.checks.former_names import check_former_names
-from prejoin.workload.checks.history import check_histories
 from prejoin.workload.checks.names import check_names
 from prejoin.workload.checks.omissions import check_forgotten
 from prejoin.workload.checks.optional_inputs import check_optional_inputs
@@ -16,6 +16,7 @@ from prejoin.workload.checks.reporter import Reporter
 from prejoin.workload.checks.stored_names import check_stored_names
 from prejoin.workload.checks.tenants import check_tenants
 from prejoin.workload.checks.types import check_types
+from prejoin.workload.checks.versions import check_versions
 from prejoin.workload.checks.write_inputs import check_write_inputs
 from prejoin.workload.checks.write_items import check_write_items
 from prejoin.workload.checks.write_values import check_write_values
@@ -31,8 +32,9 @@ def check(workload: Workload, places: Places | None = None) -> tuple[Diagnostic,
         check_former_names,
         check_tenants,
         check_types,
-        check_follows,
-        check_histories,
+        check_flags,
+        check_constructs,
+        check_versions,
         check_decisions,
     )
     about_the_whole = (
@@ -40,6 +42,7 @@ def check(workload: Workload, places: Places | None = None) -> tuple[Diagnostic,
         check_write_items,
         check_agreement,
         check_write_values,
+        check_contradictions,
         check_optional_inputs,
         check_stored_names,
         check_completeness,

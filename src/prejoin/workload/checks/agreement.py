@@ -17,17 +17,17 @@ def check_agreement(r: Reporter) -> None:
 
 
 def _sibling_references(r: Reporter, path: Path, write: Write) -> None:
-    inputs = {one.attribute for one in write.inputs}
-    touched = touched_entities(r.workload, write)
-    reported: set[frozenset[str]] = set()
+    inputs = {input_.attribute for input_ in write.inputs}
+    entities = touched_entities(r.workload, write)
+    asked_questions: set[frozenset[str]] = set()
     for reference in sibling_references(r.workload, write):
         name = reference.attribute.name
         question = frozenset({reference.entity.name, reference.other.name, name})
         # `check_write_items` asks about items whose common reference is to a third item of the write.
-        is_asked_elsewhere = reference.is_other_new and name in inputs and reference.held in touched
-        if question in reported or is_asked_elsewhere:
+        is_asked_elsewhere = reference.is_other_new and name in inputs and reference.held in entities
+        if question in asked_questions or is_asked_elsewhere:
             continue
-        reported.add(question)
+        asked_questions.add(question)
         other = f"new `{reference.other.name}`" if reference.is_other_new else f"`{reference.other.name}`"
         message = (
             f"`{reference.entity.name}.{name}` need not be the `{name}` of the {other}: "
@@ -41,7 +41,7 @@ def _fix(reference: SiblingReference, is_input: bool) -> str:
     condition = f"`{reference.entity.name}.{name} = {name}`"
     if not reference.is_other_new:
         condition += f" and `{reference.other.name}.{name} = {name}`"
-    added = f"add {condition} to the conditions" + ("" if is_input else f" and `{name}` to the inputs")
+    fix = f"add {condition} to the conditions" + ("" if is_input else f" and `{name}` to the inputs")
     if reference.attribute.optional:
-        return f"{added}, if they have to be; if not, give one of the two references another name"
-    return f"{added}, if they have to be; if not, add `{reference.entity.name}.{name} exists`"
+        return f"{fix}, if they have to be; if not, give one of the two references another name"
+    return f"{fix}, if they have to be; if not, add `{reference.entity.name}.{name} exists`"

@@ -10,7 +10,7 @@ from prejoin.types import Kind
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.conditions import all_leaves
-from prejoin.workload.document.tables import normal
+from prejoin.workload.document.columns import normal
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.lookup import bindings, changes, equalities, foreign_key, gives_object, identified, unaddressed
 from prejoin.workload.model import (
@@ -41,7 +41,7 @@ def check_completeness(r: Reporter) -> None:
             r.say(
                 codes.NO_ENTITY,
                 (*path, "entities"),
-                f"{_called(pattern)} names no entity",
+                f"{_name_of_pattern(pattern)} names no entity",
                 "name what is read or written",
             )
         if isinstance(pattern, Read):
@@ -49,10 +49,10 @@ def check_completeness(r: Reporter) -> None:
         else:
             _write(r, path, pattern)
     _unsaid(r)
-    _used(r)
+    _check_use(r)
 
 
-def _called(pattern: Read | Write) -> str:
+def _name_of_pattern(pattern: Read | Write) -> str:
     return pattern.id or "this pattern"
 
 
@@ -85,7 +85,7 @@ def _likely_id(entity: Entity) -> Attribute | None:
 
 
 def _read(r: Reporter, path: Path, read: Read) -> None:
-    name = _called(read)
+    name = _name_of_pattern(read)
     if read.result is None and "Result" not in read.verbatim:
         r.say(
             codes.NO_RESULT,
@@ -99,55 +99,65 @@ def _read(r: Reporter, path: Path, read: Read) -> None:
     if len(read.entities) == 1 and read.combine is not None:
         message = f"{name} is marked `{read.combine}` and names one entity"
         r.say(codes.ONE_ENTITY, (*path, "combine"), message, "name the others too, or write `No`")
-    _related(r, path, read)
+    _check_relations(r, path, read)
     if read.result is Result.MANY and not read.paginated and read.limit is None:
-        _long(r, path, read)
+        _check_length(r, path, read)
 
 
-def _related(r: Reporter, path: Path, read: Read) -> None:
+def _check_relations(r: Reporter, path: Path, read: Read) -> None:
     """Whether each entity has the id in the inputs, or the first entity refers to it."""
-    known = tuple(e for e in read.entities if r.workload.entity(e))
-    asked = equalities(read)
-    if len(known) < 2 or not asked:
+    entities = tuple(e for e in read.entities if r.workload.entity(e))
+    given_names = equalities(read)
+    if len(entities) < 2 or not given_names:
         return
-    for name in known[1:] if read.combine is Combine.JOIN else known:
-        bound = any(name in bindings(r.workload, known, a) for a in asked)
+    for name in entities[1:] if read.combine is Combine.JOIN else entities:
+        is_bound = any(name in bindings(r.workload, entities, a) for a in given_names)
         entity = r.workload.entity(name)
-        unread = entity is not None and "Attributes" in entity.verbatim  # which is reported
-        if bound or unread or (read.combine is Combine.JOIN and _named(r, known, name)):
+        is_unread = entity is not None and "Attributes" in entity.verbatim  # which is reported
+        if is_bound or is_unread or (read.combine is Combine.JOIN and _is_referred_to(r, entities, name)):
             continue
         fix = f"give `{name}` the attribute, or one that refers to it: `(…, → Entity)`; a read of two steps is a `Join`"
-        message = f"`{name}` has no attribute for {_called(read)} ({name_list(list(asked))})"
+        message = f"`{name}` has no attribute for {_name_of_pattern(read)} ({name_list(list(given_names))})"
         if read.combine is Combine.JOIN:
-            message = f"no attribute of `{known[0]}` says which `{name}` is meant, for {_called(read)}"
-            fix = f"give `{known[0]}` an attribute with its id, `(…, → {name})`, or name the entities in between first"
+            message = f"no attribute of `{entities[0]}` says which `{name}` is meant, for {_name_of_pattern(read)}"
+            fix = (
+                f"give `{entities[0]}` an attribute with its id, `(…, → {name})`, or name the entities in between first"
+            )
         r.say(codes.NOT_RELATED, (*path, "entities"), message, fix)
 
 
-def _named(r: Reporter, entities: tuple[str, ...], name: str) -> bool:
+def _is_referred_to(r: Reporter, entities: tuple[str, ...], name: str) -> bool:
     """Whether one of the entities refers to the named one."""
-    others = [e for e in map(r.workload.entity, entities) if e and e.name != name]
-    far = r.workload.entity(name)
-    ids = {a.name for a in far.id} if far else set()
-    return any(a.referenced_entity == name or a.name in ids for e in others for a in e.attributes)
+    other_entities = [e for e in map(r.workload.entity, entities) if e and e.name != name]
+    referred_entity = r.workload.entity(name)
+    ids = {a.name for a in referred_entity.id} if referred_entity else set()
+    return any(a.referenced_entity == name or a.name in ids for e in other_entities for a in e.attributes)
 
 
-def _long(r: Reporter, path: Path, read: Read) -> None:
-    asked = equalities(read)
+def _check_length(r: Reporter, path: Path, read: Read) -> None:
+    given_names = equalities(read)
     for name in read.entities:
         entity = r.workload.entity(name)
         if entity is None:
             continue
-        own = {bound for one in asked if (bound := bindings(r.workload, read.entities, one).get(name))}
-        if identified(entity, own):
+        bound_names = {
+            bound_name
+            for given_name in given_names
+            if (bound_name := bindings(r.workload, read.entities, given_name).get(name))
+        }
+        if identified(entity, bound_names):
             continue
-        figures = [c for c in entity.cardinality if bool(c.per) == bool(asked)]
+        figures = [c for c in entity.cardinality if bool(c.per) == bool(given_names)]
         # A cardinality for the whole id in the inputs is more exact than one for a parent.
         parents = {c.per: r.workload.entity(c.per) for c in figures}
-        exact = {per for per, e in parents.items() if per in own or (e and foreign_key(r.workload, entity, e, own))}
-        figures = [c for c in figures if c.per in exact] or figures
+        exact_parents = {
+            per
+            for per, e in parents.items()
+            if per in bound_names or (e and foreign_key(r.workload, entity, e, bound_names))
+        }
+        figures = [c for c in figures if c.per in exact_parents] or figures
         if any(c.count is None or c.count > _LONG for c in figures):
-            message = f"{_called(read)} may return very many `{name}` items at once"
+            message = f"{_name_of_pattern(read)} may return very many `{name}` items at once"
             r.say(
                 codes.UNBOUNDED,
                 (*path, "paginated"),
@@ -158,7 +168,7 @@ def _long(r: Reporter, path: Path, read: Read) -> None:
 
 
 def _write(r: Reporter, path: Path, write: Write) -> None:
-    name = _called(write)
+    name = _name_of_pattern(write)
     column = "Items Deleted" if path[0] == "deletes" else "Items Written"
     if not write.actions and column not in write.verbatim:
         message = f"{name} does not say what it writes"
@@ -168,8 +178,8 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
             message,
             "write `create Order`, `update Order (status)`, `delete Order`",
         )
-    several = len(write.actions) > 1 or any(a.many for a in write.actions)
-    if several and write.atomic is None and "Transaction" not in write.verbatim:
+    writes_several = len(write.actions) > 1 or any(a.many for a in write.actions)
+    if writes_several and write.atomic is None and "Transaction" not in write.verbatim:
         message = f"{name} writes several items and does not say whether it is atomic"
         r.say(codes.NOT_ATOMIC, (*path, "atomic"), message, "write `Yes` or `No` under Transaction")
     for action in write.actions:
@@ -183,7 +193,7 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
                 fix += f"; or `put {entity.name}`, which replaces the whole item"
             r.say(codes.NO_CHANGES, (*path, "actions"), message, fix)
         if action.verb is Verb.UPSERT:
-            _upsert(r, (*path, "actions"), write, action, entity)
+            _check_upsert(r, (*path, "actions"), write, action, entity)
         unknown = unaddressed(r.workload, write, action, entity)
         if (action.updates or action.verb is Verb.DELETE) and not action.many and unknown:
             message = f"{name} does not know the id of its `{entity.name}`"
@@ -193,17 +203,19 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
             r.say(codes.CANNOT_ADDRESS, (*path, "inputs"), message, fix)
 
 
-def _upsert(r: Reporter, path: Path, write: Write, action: Action, entity: Entity) -> None:
+def _check_upsert(r: Reporter, path: Path, write: Write, action: Action, entity: Entity) -> None:
     """An upsert that may create an item without a required attribute, or that would need a guard."""
-    unique = [a.name for a in entity.attributes if a.unique] + [name for group in entity.unique for name in group]
-    if unique:
-        message = f"{_called(write)} upserts `{entity.name}`, which has the unique {name_list(unique)}"
+    unique_names = [a.name for a in entity.attributes if a.unique] + [name for group in entity.unique for name in group]
+    if unique_names:
+        message = f"{_name_of_pattern(write)} upserts `{entity.name}`, which has the unique {name_list(unique_names)}"
         r.say(codes.CANNOT_CREATE, path, message, f"write `create {entity.name}`, or `update {entity.name} (…)`")
         return
-    said = {c.attribute for c in changes(write, action, entity) if c.op is not ChangeOp.REMOVE}
-    needed = [a for a in entity.attributes if not (a.id or a.optional or a.default is not None or a.name in said)]
-    if missing := [a.name for a in needed if a.type.kind is not Kind.SET]:
-        message = f"{_called(write)} may create an item of `{entity.name}` without {name_list(missing)}"
+    set_names = {c.attribute for c in changes(write, action, entity) if c.op is not ChangeOp.REMOVE}
+    required_attributes = [
+        a for a in entity.attributes if not (a.id or a.optional or a.default is not None or a.name in set_names)
+    ]
+    if missing := [a.name for a in required_attributes if a.type.kind is not Kind.SET]:
+        message = f"{_name_of_pattern(write)} may create an item of `{entity.name}` without {name_list(missing)}"
         fix = f"add {name_list(missing)} to the upsert, mark it `optional`, or give it a `default`"
         r.say(codes.CANNOT_CREATE, path, message, fix)
 
@@ -215,7 +227,7 @@ def _unsaid(r: Reporter) -> None:
         (p, x) for p, x in r.patterns() if x.rate is None and "Frequency" not in x.verbatim and x.id not in outside
     ]
     if silent:
-        message = f"{name_list([_called(x) for _, x in silent])}: no frequency"
+        message = f"{name_list([_name_of_pattern(x) for _, x in silent])}: no frequency"
         r.say(codes.NO_RATE, silent[0][0], message, "write `Hot`, `Warm`, `Cold` or `250/s`; `Warm` (10/s) is assumed")
     unknown = [
         (("entities", i), e)
@@ -227,9 +239,9 @@ def _unsaid(r: Reporter) -> None:
         r.say(codes.NO_CARDINALITY, unknown[0][0], message, "write `- **Cardinality**: ~100 per User, 1M total`")
 
 
-def _used(r: Reporter) -> None:
-    read = {name for p in r.workload.reads for name in p.entities}
-    created = {
+def _check_use(r: Reporter) -> None:
+    read_names = {name for p in r.workload.reads for name in p.entities}
+    created_names = {
         a.entity
         for p in (*r.workload.writes, *r.workload.deletes)
         for a in p.actions
@@ -238,14 +250,14 @@ def _used(r: Reporter) -> None:
     inexact = any("Items Written" in p.verbatim for p in r.workload.writes)
     locks = _locks(r.workload)
     for index, entity in enumerate(r.workload.entities):
-        if r.workload.reads and entity.name not in read and entity.name not in locks:
+        if r.workload.reads and entity.name not in read_names and entity.name not in locks:
             r.say(
                 codes.NEVER_READ,
                 ("entities", index),
                 f"no pattern reads `{entity.name}`",
                 "add the read, or leave it out",
             )
-        if r.workload.writes and not inexact and entity.name not in created:
+        if r.workload.writes and not inexact and entity.name not in created_names:
             message = f"no pattern creates `{entity.name}`"
             r.say(
                 codes.NEVER_CREATED,
@@ -258,9 +270,9 @@ def _used(r: Reporter) -> None:
 def _locks(workload: Workload) -> set[str]:
     """Entities that only writes need: a condition asks for them, or they are taken and released by a natural id."""
     writes = (*workload.writes, *workload.deletes)
-    asked = {leaf.entity or write.first_entity for write in writes for leaf in all_leaves(write)}
+    checked_names = {leaf.entity or write.first_entity for write in writes for leaf in all_leaves(write)}
     actions = [action for write in writes for action in write.actions]
-    created = {action.entity for action in actions if action.verb in {Verb.CREATE, Verb.PUT, Verb.UPSERT}}
-    removed = {action.entity for action in actions if action.verb in {Verb.DELETE, Verb.EXPIRE}}
-    natural = {e.name for e in workload.entities if e.id and not any(a.generated for a in e.id)}
-    return asked | (created & removed & natural)
+    created_names = {action.entity for action in actions if action.verb in {Verb.CREATE, Verb.PUT, Verb.UPSERT}}
+    removed_names = {action.entity for action in actions if action.verb in {Verb.DELETE, Verb.EXPIRE}}
+    natural_names = {e.name for e in workload.entities if e.id and not any(a.generated for a in e.id)}
+    return checked_names | (created_names & removed_names & natural_names)

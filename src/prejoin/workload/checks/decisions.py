@@ -39,7 +39,7 @@ _LONGEST_NAME = 255
 
 
 def check_decisions(r: Reporter) -> None:
-    seen: dict[Hashable, tuple[Pin, int]] = {}
+    first_decisions: dict[Hashable, tuple[Pin, int]] = {}
     separator = _separator(r)
     for index, decision in enumerate(r.workload.decisions):
         pin = decision.pin
@@ -48,16 +48,16 @@ def check_decisions(r: Reporter) -> None:
         path: Path = ("decisions", index)
         for problem, fix in _problems(r, pin, separator):
             r.say(codes.NOT_FOLLOWED, path, problem, fix)
-        about = _about(pin)
-        other, first = seen.setdefault(about, (pin, index)) if about else (pin, index)
-        if other != pin:
-            place = f"line {span.line}" if (span := r.places.find(("decisions", first))) else "another decision"
-            message = f"`{write_pin(pin)}` and `{write_pin(other)}` ({place}) exclude each other"
+        subject = _subject_of(pin)
+        earlier_pin, earlier_index = first_decisions.setdefault(subject, (pin, index)) if subject else (pin, index)
+        if earlier_pin != pin:
+            place = f"line {span.line}" if (span := r.places.find(("decisions", earlier_index))) else "another decision"
+            message = f"`{write_pin(pin)}` and `{write_pin(earlier_pin)}` ({place}) exclude each other"
             r.say(codes.CONTRADICTION, path, message, "leave out one of them")
-    _named_apart(r)
+    _check_distinct_names(r)
 
 
-def _about(pin: Pin) -> Hashable:
+def _subject_of(pin: Pin) -> Hashable:
     """The subject of a decision, if there can be only one decision about it."""
     match pin:
         case Minimise():
@@ -91,25 +91,14 @@ def _problems(r: Reporter, pin: Pin, separator: str) -> Iterator[tuple[str, str]
     match pin:
         case FixedKey():
             yield from _key(r, pin, separator)
-        case Naming() if pin.what == "separator":
-            if len(pin.name) != 1 or pin.name not in SEPARATORS:
-                yield f"{pin.name!r} cannot separate the parts of a key", f"choose one of {SEPARATORS}"
-        case Naming() if pin.what == "table":
-            if not _TABLE_NAME.match(pin.name):
-                fix = "use 3 to 255 letters, digits, `_`, `-` and `.`"
-                yield f"`{pin.name}` cannot be the name of a table", fix
         case Naming():
-            if len(pin.name.encode(errors="surrogatepass")) > _LONGEST_NAME:
-                yield f"`{pin.name[:20]}…` has more than {_LONGEST_NAME} bytes", "use a shorter name"
+            yield from _naming(pin)
         case Accept():
             pattern = r.workload.pattern(pin.pattern)
             if pattern is not None and not isinstance(pattern, Read):
                 yield f"{pin.pattern} is a write: only a read may {pin.how}", "leave the decision out"
         case OwnTable():
-            others = [d.pin for d in r.workload.decisions if isinstance(d.pin, OwnTable) and d.pin is not pin]
-            for name in pin.entities:
-                if any(name in other.entities for other in others):
-                    yield f"`{name}` has two tables of its own", "name an entity once, with all of its needs"
+            yield from _second_tables(r, pin)
         case ContentPlace():
             entity = r.workload.entity(pin.entity)
             attribute = entity.attribute(pin.attribute) if entity else None
@@ -148,19 +137,40 @@ def _key(r: Reporter, pin: FixedKey, separator: str) -> Iterator[tuple[str, str]
                 yield f"`{unfit[0]}` is {kind}, which cannot stand in a key", "use a string, a number or a date"
 
 
+def _naming(pin: Naming) -> Iterator[tuple[str, str]]:
+    """A name that DynamoDB or a key template does not take."""
+    if pin.what == "separator":
+        if len(pin.name) != 1 or pin.name not in SEPARATORS:
+            yield f"{pin.name!r} cannot separate the parts of a key", f"choose one of {SEPARATORS}"
+    elif pin.what == "table":
+        if not _TABLE_NAME.match(pin.name):
+            fix = "use 3 to 255 letters, digits, `_`, `-` and `.`"
+            yield f"`{pin.name}` cannot be the name of a table", fix
+    elif len(pin.name.encode(errors="surrogatepass")) > _LONGEST_NAME:
+        yield f"`{pin.name[:20]}…` has more than {_LONGEST_NAME} bytes", "use a shorter name"
+
+
+def _second_tables(r: Reporter, pin: OwnTable) -> Iterator[tuple[str, str]]:
+    """The entities of a decision that another decision gives a table of their own, too."""
+    own_tables = [d.pin for d in r.workload.decisions if isinstance(d.pin, OwnTable) and d.pin is not pin]
+    for name in pin.entities:
+        if any(name in other.entities for other in own_tables):
+            yield f"`{name}` has two tables of its own", "name an entity once, with all of its needs"
+
+
 def _missing_sort_key(r: Reporter, pin: FixedKey) -> Iterator[tuple[str, str]]:
     """A key of one part in the table, or in an index where another entity's key has two."""
     keys = [d.pin for d in r.workload.decisions if isinstance(d.pin, FixedKey) and d.pin.index == pin.index]
     if pin.sk or not (pin.index == "" or any(key.sk for key in keys)):
         return
-    where = f"`{pin.index}`" if pin.index else "the table"
+    place = f"`{pin.index}`" if pin.index else "the table"
     fix = f"write `{pin.entity} has key {pin.pk} and {pin.entity.upper()}`, each key in backticks"
-    yield f"keys in {where} have two parts, and that of `{pin.entity}` has one", fix
+    yield f"keys in {place} have two parts, and that of `{pin.entity}` has one", fix
 
 
 def _separator(r: Reporter) -> str:
-    named = (d.pin.name for d in r.workload.decisions if isinstance(d.pin, Naming) and d.pin.what == "separator")
-    for name in named:
+    separators = (d.pin.name for d in r.workload.decisions if isinstance(d.pin, Naming) and d.pin.what == "separator")
+    for name in separators:
         try:
             return Separator(name).char
         except TemplateError:
@@ -168,14 +178,14 @@ def _separator(r: Reporter) -> str:
     return "#"
 
 
-def _named_apart(r: Reporter) -> None:
+def _check_distinct_names(r: Reporter) -> None:
     """The table's own attributes need distinct names."""
-    seen: dict[str, str] = {}
+    noun_of_name: dict[str, str] = {}
     for index, decision in enumerate(r.workload.decisions):
         pin = decision.pin
         if not isinstance(pin, Naming) or pin.what in {"table", "separator"}:
             continue
-        other = seen.setdefault(pin.name, pin.what)
-        if other != pin.what:
-            message = f"the {pin.what} and the {other} are both named `{pin.name}`"
+        earlier_noun = noun_of_name.setdefault(pin.name, pin.what)
+        if earlier_noun != pin.what:
+            message = f"the {pin.what} and the {earlier_noun} are both named `{pin.name}`"
             r.say(codes.NOT_FOLLOWED, ("decisions", index), message, "give each a name of its own")

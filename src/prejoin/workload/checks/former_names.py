@@ -13,16 +13,16 @@ _REMOVE = "write the name that it had in the design before, or remove `renamed f
 
 def check_former_names(r: Reporter) -> None:
     entities = r.workload.entities
-    for index, message in _clashes("an entity", [(one.name, one.renamed_from) for one in entities]):
-        r.say(codes.FORMER_NAME, ("entities", index, "renamed from"), message, _REMOVE)
+    for index, message in _clashes("an entity", [(entity.name, entity.renamed_from) for entity in entities]):
+        r.say(codes.FORMER_NAME, ("entities", index, "renamed_from"), message, _REMOVE)
     for index, entity in enumerate(entities):
-        for number, message in _of_attributes(entity):
+        for number, message in _attribute_clashes(entity):
             r.say(codes.FORMER_NAME, ("entities", index, "attributes", number), message, _REMOVE)
 
 
-def _of_attributes(entity: Entity) -> Iterator[tuple[int, str]]:
+def _attribute_clashes(entity: Entity) -> Iterator[tuple[int, str]]:
     """The numbers of attributes with a wrong former name, each with a message."""
-    names = [(one.name, one.renamed_from) for one in entity.attributes]
+    names = [(attribute.name, attribute.renamed_from) for attribute in entity.attributes]
     yield from _clashes(f"an attribute of `{entity.name}`", names)
     for number, attribute in enumerate(entity.attributes):
         for _, message in _clashes(f"a member of `{entity.name}.{attribute.name}`", _members(attribute)):
@@ -34,18 +34,18 @@ def _members(attribute: Attribute) -> list[tuple[str, str]]:
     return [(member, former.get(member, "")) for member in attribute.type.values]
 
 
-def _clashes(what: str, names: Iterable[tuple[str, str]]) -> Iterator[tuple[int, str]]:
+def _clashes(noun: str, names: Iterable[tuple[str, str]]) -> Iterator[tuple[int, str]]:
     """The numbers of names whose former name is in use, or was that of another one, too."""
     names = list(names)
     in_use = {name for name, _ in names}
-    seen: dict[str, str] = {}
+    name_of_former: dict[str, str] = {}
     for number, (name, former) in enumerate(names):
         if not former:
             continue
         if former == name:
             yield number, f"`{name}` is renamed from its own name"
         elif former in in_use:
-            yield number, f"`{name}` is renamed from `{former}`, which is still {what}"
-        elif former in seen:
-            yield number, f"`{name}` and `{seen[former]}` are both renamed from `{former}`"
-        seen.setdefault(former, name)
+            yield number, f"`{name}` is renamed from `{former}`, which is still {noun}"
+        elif former in name_of_former:
+            yield number, f"`{name}` and `{name_of_former[former]}` are both renamed from `{former}`"
+        name_of_former.setdefault(former, name)

@@ -14,8 +14,11 @@ from prejoin.workload.conditions import all_leaves, values_of
 from prejoin.workload.grammar.lexer import WORD
 from prejoin.workload.lookup import EITHER, bare_name, bindings, changes, suggest, target, undecided
 from prejoin.workload.model import (
+    NEW,
     Accept,
+    Action,
     AtMost,
+    Attribute,
     Comparison,
     ContentPlace,
     CounterShards,
@@ -29,6 +32,7 @@ from prejoin.workload.model import (
     OwnTable,
     Pattern,
     Read,
+    Relationship,
     RelationshipKind,
     Spread,
     Under,
@@ -38,8 +42,9 @@ from prejoin.workload.model import (
     Without,
     Write,
 )
+from prejoin.workload.program.input_types import attribute_of_input
+from prejoin.workload.program.resolved_write import Step, resolve_write
 from prejoin.workload.read_result import Path
-from prejoin.workload.targets import NEW, attribute_of_input, list_source
 
 _AFFIXES = (
     (re.compile(r"(.+?)_?prefix", re.IGNORECASE), "{} begins_with"),
@@ -59,14 +64,14 @@ _IMPOSSIBLE = re.compile(r'[{}:?."\\\x00-\x1f\ud800-\udfff]')
 
 def check_names(r: Reporter) -> None:
     entities = [(("entities", i), e.name) for i, e in enumerate(r.workload.entities)]
-    _once(r, codes.SAME_ENTITY, entities, "entity", punctuated=False)
-    _once(r, codes.SAME_PATTERN, [(path, p.id) for path, p in r.patterns() if p.id], "pattern")
+    _check_unique_names(r, codes.SAME_ENTITY, entities, "entity", is_punctuation_kept=False)
+    _check_unique_names(r, codes.SAME_PATTERN, [(path, p.id) for path, p in r.patterns() if p.id], "pattern")
     for index, entity in enumerate(r.workload.entities):
         _entity(r, ("entities", index), entity)
     for path, pattern in r.patterns():
-        known = [name for name in pattern.entities if _known_entity(r, (*path, "entities"), name)]
+        entity_names = [name for name in pattern.entities if _known_entity(r, (*path, "entities"), name)]
         if isinstance(pattern, Read):
-            _read(r, path, pattern, tuple(known))
+            _read(r, path, pattern, tuple(entity_names))
         else:
             _write(r, path, pattern)
         _hottest(r, path, pattern)
@@ -74,16 +79,18 @@ def check_names(r: Reporter) -> None:
     _decisions(r)
 
 
-def _once(r: Reporter, code: Code, named: Iterable[tuple[Path, str]], what: str, punctuated: bool = True) -> None:
+def _check_unique_names(
+    r: Reporter, code: Code, names: Iterable[tuple[Path, str]], noun: str, is_punctuation_kept: bool = True
+) -> None:
     """No two equal names, in any case; and without punctuation where keys ignore it."""
-    seen: dict[str, str] = {}
-    for path, name in named:
-        plain = name.lower() if punctuated else re.sub(r"[\W_]+", "", name.lower()) or name.lower()
-        if plain in seen:
-            other = seen[plain]
-            same = "again" if other == name else f"too much like `{other}`"
-            r.say(code, path, f"the {what} `{name}` is there {same}", "give it a name of its own")
-        seen.setdefault(plain, name)
+    seen_names: dict[str, str] = {}
+    for path, name in names:
+        plain = name.lower() if is_punctuation_kept else re.sub(r"[\W_]+", "", name.lower()) or name.lower()
+        if plain in seen_names:
+            earlier_name = seen_names[plain]
+            repetition = "again" if earlier_name == name else f"too much like `{earlier_name}`"
+            r.say(code, path, f"the {noun} `{name}` is there {repetition}", "give it a name of its own")
+        seen_names.setdefault(plain, name)
 
 
 def _known_entity(r: Reporter, path: Path, name: str) -> bool:
@@ -106,21 +113,21 @@ def _known_entity(r: Reporter, path: Path, name: str) -> bool:
 
 
 def _unknown_attribute(r: Reporter, path: Path, name: str, entities: Iterable[Entity]) -> None:
-    found = list(entities)
+    candidates = list(entities)
     plain = bare_name(name)
-    if r.full or any(f"`{plain}`" in e.verbatim.get("Attributes", "") for e in found):
+    if r.full or any(f"`{plain}`" in e.verbatim.get("Attributes", "") for e in candidates):
         return  # Its line could not be read, which is reported.
-    names = list(dict.fromkeys(a.name for e in found for a in e.attributes))
+    names = list(dict.fromkeys(a.name for e in candidates for a in e.attributes))
     prefix = name.removesuffix(plain)
-    where = " or ".join(f"`{e.name}`" for e in found) or "any entity"
+    places = " or ".join(f"`{e.name}`" for e in candidates) or "any entity"
     for affix, form in _AFFIXES:
         match = affix.fullmatch(plain)
         if match and (near := next((n for n in names if n.lower() == match[1].lower()), None)):
-            meant = form.format(near)
-            fix = f"write `{meant}`"
+            correction = form.format(near)
+            fix = f"write `{correction}`"
             break
     else:
-        meant = near = suggest(plain, names) or ""
+        correction = near = suggest(plain, names) or ""
         fix = (
             f"did you mean `{near}`?"
             if near
@@ -128,8 +135,8 @@ def _unknown_attribute(r: Reporter, path: Path, name: str, entities: Iterable[En
             if names
             else "list it under Attributes"
         )
-    instead = f"{prefix}{meant}" if meant else ""
-    r.say(codes.UNKNOWN_ATTRIBUTE, path, f"there is no attribute `{name}` in {where}", fix, name, instead)
+    replacement = f"{prefix}{correction}" if correction else ""
+    r.say(codes.UNKNOWN_ATTRIBUTE, path, f"there is no attribute `{name}` in {places}", fix, name, replacement)
 
 
 def _entity(r: Reporter, path: Path, entity: Entity) -> None:
@@ -139,39 +146,12 @@ def _entity(r: Reporter, path: Path, entity: Entity) -> None:
         message = f"`{entity.name}` becomes a prefix in keys and a class in code"
         r.say(codes.UNLIKELY_NAME, path, message, "use one plain word, such as `OrderItem`")
     attributes = [((*path, "attributes", i), a) for i, a in enumerate(entity.attributes)]
-    _once(r, codes.SAME_ATTRIBUTE, [(p, a.name) for p, a in attributes], "attribute")
+    _check_unique_names(r, codes.SAME_ATTRIBUTE, [(p, a.name) for p, a in attributes], "attribute")
     for place, attribute in attributes:
-        if not attribute.name:
-            r.say(codes.IMPOSSIBLE_NAME, place, f"an attribute of `{entity.name}` has no name", "name it")
-        if odd := sorted(set(_IMPOSSIBLE.findall(attribute.name))):
-            shown = " and ".join(one if one.isprintable() else repr(one)[1:-1] for one in odd)
-            message = f"`{attribute.name}` has a {shown}, which no pattern, key template or class could name"
-            better = _IMPOSSIBLE.sub("_", attribute.name)
-            r.say(codes.IMPOSSIBLE_NAME, place, message, f"call it `{better}`", attribute.name, better)
-        if len(attribute.name.encode(errors="surrogatepass")) > 255:
-            message = f"`{attribute.name[:20]}…` has more than 255 bytes, and could not be in an index"
-            r.say(codes.UNLIKELY_NAME, place, message, "use a shorter name")
-        repeated = ((codes.UNKNOWN_ATTRIBUTE, name) for name in attribute.repeats)
-        held = ((codes.UNKNOWN_ENTITY, name) for name in (attribute.references, *attribute.references_or))
-        for code, name in (*held, *repeated):
-            owner, _, field = name.partition(".")
-            if not name or not _known_entity(r, place, owner):
-                continue
-            other = r.workload.entity(owner)
-            if other and (field or code is codes.UNKNOWN_ATTRIBUTE) and not other.attribute(field):
-                _unknown_attribute(r, place, field or name, [other])
-        if attribute.references and r.workload.entity(attribute.referenced_entity):
-            _reference(r, place, entity, attribute.name)
+        _attribute_name(r, place, entity, attribute)
+        _names_in_attribute(r, place, entity, attribute)
     for index, relationship in enumerate(entity.relationships):
-        place = (*path, "relationships", index)
-        ends = [name for name in (relationship.left, relationship.right) if _known_entity(r, place, name)]
-        known = [e for e in map(r.workload.entity, ends) if e]
-        for via in relationship.via:
-            between = relationship.kind is RelationshipKind.MANY_TO_MANY and r.workload.entity(via)
-            owner, dot, field = via.partition(".")
-            holders = [e for e in known if not dot or e.name == owner]
-            if not between and known and not any(e.attribute(field if dot else via) for e in holders):
-                _unknown_attribute(r, place, via, known)
+        _names_in_relationship(r, (*path, "relationships", index), relationship)
     for group in entity.unique:
         for name in group:
             if not entity.attribute(name):
@@ -183,109 +163,179 @@ def _entity(r: Reporter, path: Path, entity: Entity) -> None:
             _known_entity(r, (*path, "cardinality"), cardinality.per)
 
 
+def _attribute_name(r: Reporter, path: Path, entity: Entity, attribute: Attribute) -> None:
+    """Report an attribute's own name that cannot be used."""
+    if not attribute.name:
+        r.say(codes.IMPOSSIBLE_NAME, path, f"an attribute of `{entity.name}` has no name", "name it")
+    if impossible_characters := sorted(set(_IMPOSSIBLE.findall(attribute.name))):
+        listing = " and ".join(
+            character if character.isprintable() else repr(character)[1:-1] for character in impossible_characters
+        )
+        message = f"`{attribute.name}` has a {listing}, which no pattern, key template or class could name"
+        legal_name = _IMPOSSIBLE.sub("_", attribute.name)
+        r.say(codes.IMPOSSIBLE_NAME, path, message, f"call it `{legal_name}`", attribute.name, legal_name)
+    # DynamoDB allows 64 KB for a name, but 255 bytes for one in the key or the projection of an index.
+    if len(attribute.name.encode(errors="surrogatepass")) > 255:
+        message = f"`{attribute.name[:20]}…` has more than 255 bytes, and could not be in an index"
+        r.say(codes.UNLIKELY_NAME, path, message, "use a shorter name")
+
+
+def _names_in_attribute(r: Reporter, path: Path, entity: Entity, attribute: Attribute) -> None:
+    """Report references to unknown entities, and copies of unknown attributes."""
+    for name in (attribute.references, *attribute.references_or):
+        _qualified_name(r, path, name, needs_field=False)
+    for name in attribute.repeats:
+        _qualified_name(r, path, name, needs_field=True)
+    if attribute.references and r.workload.entity(attribute.referenced_entity):
+        _reference(r, path, entity, attribute.name)
+
+
+def _qualified_name(r: Reporter, path: Path, name: str, needs_field: bool) -> None:
+    """Report `Order` or `Order.total` if there is no such entity or attribute."""
+    owner, _, field = name.partition(".")
+    if not name or not _known_entity(r, path, owner):
+        return
+    entity = r.workload.entity(owner)
+    if entity and (field or needs_field) and not entity.attribute(field):
+        _unknown_attribute(r, path, field or name, [entity])
+
+
+def _names_in_relationship(r: Reporter, path: Path, relationship: Relationship) -> None:
+    """Report unknown entities of a relationship, and attributes after `via` that neither of them has."""
+    ends = [name for name in (relationship.left, relationship.right) if _known_entity(r, path, name)]
+    entities = [entity for entity in map(r.workload.entity, ends) if entity]
+    if not entities:
+        return
+    for via in relationship.via:
+        # Of N:N, `via` may name the entity in between.
+        if relationship.kind is RelationshipKind.MANY_TO_MANY and r.workload.entity(via):
+            continue
+        owner, dot, field = via.partition(".")
+        holders = [entity for entity in entities if not dot or entity.name == owner]
+        if not any(entity.attribute(field if dot else via) for entity in holders):
+            _unknown_attribute(r, path, via, entities)
+
+
 def _reference(r: Reporter, path: Path, entity: Entity, name: str) -> None:
     attribute = entity.attribute(name)
     if attribute is None:
         return
-    found = target(r.workload, attribute)
-    other = r.workload.entity(attribute.referenced_entity)
-    if found is None and other and "." not in attribute.references and other.id:
-        ids = name_list([f"→ {other.name}.{a.name}" for a in other.id])
-        message = f"`{other.name}` is identified by several attributes; `{name}` does not say which it holds"
+    reference_target = target(r.workload, attribute)
+    other_entity = r.workload.entity(attribute.referenced_entity)
+    if reference_target is None and other_entity and "." not in attribute.references and other_entity.id:
+        ids = name_list([f"→ {other_entity.name}.{a.name}" for a in other_entity.id])
+        message = f"`{other_entity.name}` is identified by several attributes; `{name}` does not say which it holds"
         r.say(codes.REFERENCE_ID, path, message, f"write one of {ids}")
-    elif found and found[1].type.kind != attribute.type.kind and found[1].type.numeric != attribute.type.numeric:
-        message = f"`{name}` is {attribute.type}, the id of `{found[0].name}` is {found[1].type}"
-        r.say(codes.REFERENCE_TYPE, path, message, f"make both {found[1].type}")
+    elif (
+        reference_target
+        and reference_target[1].type.kind != attribute.type.kind
+        and reference_target[1].type.numeric != attribute.type.numeric
+    ):
+        message = f"`{name}` is {attribute.type}, the id of `{reference_target[0].name}` is {reference_target[1].type}"
+        r.say(codes.REFERENCE_TYPE, path, message, f"make both {reference_target[1].type}")
 
 
 def _read(r: Reporter, path: Path, read: Read, entities: tuple[str, ...]) -> None:
-    found = [e for e in map(r.workload.entity, entities) if e]
-    if not found:
+    asked_entities = [e for e in map(r.workload.entity, entities) if e]
+    if not asked_entities:
         return
-    asked = [("inputs", i.attribute) for i in read.inputs] + [("sort", s.attribute) for s in read.sort]
-    for part, name in (*asked, *(("result", n) for n in read.needs)):
-        for one in name.split(EITHER):
-            if not bindings(r.workload, entities, one):
-                _unknown_attribute(r, (*path, part), one, found)
+    clauses = [("inputs", i.attribute) for i in read.inputs] + [("sort", s.attribute) for s in read.sort]
+    for part, name in (*clauses, *(("result", n) for n in read.needs)):
+        for qualified_name in name.split(EITHER):
+            if not bindings(r.workload, entities, qualified_name):
+                _unknown_attribute(r, (*path, part), qualified_name, asked_entities)
 
 
 def _hottest(r: Reporter, path: Path, pattern: Pattern) -> None:
     actions = () if isinstance(pattern, Read) else pattern.actions
     names = (*pattern.entities, *(action.entity for action in actions))
-    known = [e for e in map(r.workload.entity, dict.fromkeys(names)) if e]
-    whose = pattern.rate.hottest_of if pattern.rate else ""
-    if whose and known and not any(e.attribute(whose) for e in known):
-        _unknown_attribute(r, (*path, "rate"), whose, known)
+    entities = [e for e in map(r.workload.entity, dict.fromkeys(names)) if e]
+    key_attribute = pattern.rate.hottest_of if pattern.rate else ""
+    if key_attribute and entities and not any(e.attribute(key_attribute) for e in entities):
+        _unknown_attribute(r, (*path, "rate"), key_attribute, entities)
 
 
 def _write(r: Reporter, path: Path, write: Write) -> None:
-    known = [a for a in write.actions if _known_entity(r, (*path, "actions"), a.entity)]
-    touched = [e for e in map(r.workload.entity, dict.fromkeys((*write.entities, *(a.entity for a in known)))) if e]
-    inputs = {i.attribute for i in write.inputs}
-    used: set[str] = set()
-    for action in known:
-        entity = r.workload.entity(action.entity)
-        if entity is None:
-            continue
-        used |= set(action.by)
-        if action.many and action.verb not in NEW:
-            source = list_source(r.workload, write, action, entity)
-            used |= {*source.links.values(), *source.unwritten.values()}
-        for name in action.by:
-            # Of a list, `by` names the attribute that says to which item it belongs.
-            if name not in inputs and not (action.many and entity.attribute(name)):
-                message = f"`{name}` is not among the inputs"
-                r.say(codes.NOT_GIVEN, (*path, "actions"), message, f"add `{name}` to the inputs", name)
-        for change in changes(write, action, entity):
-            used |= _value(r, (*path, "actions"), change.value, inputs)
-            if entity.attribute(change.attribute) is None:
-                _unknown_attribute(r, (*path, "actions"), change.attribute, [entity])
-            elif change.value is None and change.op.value in {"=", "append"} and action.updates:
-                used.add(change.attribute)
-                if change.attribute not in inputs:
-                    message = f"`{change.attribute}` takes an input that is not given"
-                    fix = f"add `{change.attribute}` to the inputs, or give a constant: `{change.attribute} = …`"
-                    r.say(codes.NOT_GIVEN, (*path, "actions"), message, fix)
+    actions = [action for action in write.actions if _known_entity(r, (*path, "actions"), action.entity)]
+    entity_names = dict.fromkeys((*write.entities, *(action.entity for action in actions)))
+    entities = [entity for entity in map(r.workload.entity, entity_names) if entity]
+    inputs = {input_.attribute for input_ in write.inputs}
+    used_names: set[str] = set()
+    for action in actions:
+        used_names |= _names_in_action(r, path, write, action, inputs)
     for check in write.checks:
         if isinstance(check, Uniqueness):
-            _unique_value(r, path, check, touched)
+            _unique_value(r, path, check, entities)
     for leaf in all_leaves(write):
-        used |= {leaf.by} | ({leaf.attribute} if not leaf.entity else set())
-        _check(r, path, write, leaf, touched, inputs)
+        used_names |= {leaf.by} | ({leaf.attribute} if not leaf.entity else set())
+        _check(r, path, write, leaf, entities, inputs)
         for value in values_of(leaf):
-            used |= _value(r, (*path, "checks"), value, inputs)
-    for name in sorted(inputs - used):
-        owner, _, plain = name.rpartition(".")
-        if touched and not any(e.name == plain or e.attribute(plain) for e in touched):
-            _unused(r, (*path, "inputs"), name, touched)
-        elif owner:
-            message = f"nothing takes `{name}`: inputs of a write have no entity prefix"
-            fix = f"write `{plain}`, and whose it is as a condition: `{name} = {plain}`"
-            r.say(codes.UNUSED_INPUT, (*path, "inputs"), message, fix, name)
-        elif several := undecided(r.workload, write, name):
-            message = f"`{name}` may belong to {' or '.join(f'`{one}`' for one in several)}, and nothing says to which"
-            fix = (
-                f"compare it: `{several[0]}.{name} = {name}`; or name first under Entity the one it is of; "
-                f"or, where both are always the same, mark one of them: `copy of {several[0]}.{name}`"
-            )
-            r.say(codes.WHOSE, (*path, "inputs"), message, fix, name)
+            used_names |= _value(r, (*path, "checks"), value, inputs)
+    for name in sorted(inputs - used_names):
+        _input_without_use(r, (*path, "inputs"), write, name, entities)
 
 
-def _unique_value(r: Reporter, path: Path, check: Uniqueness, touched: list[Entity]) -> None:
+def _names_in_action(r: Reporter, path: Path, write: Write, action: Action, inputs: set[str]) -> set[str]:
+    """Report unknown names in an action. Returns the inputs that it uses."""
+    entity = r.workload.entity(action.entity)
+    if entity is None:
+        return set()
+    used_names = set(action.by)
+    if action.many and action.verb not in NEW:
+        source = Step(resolve_write(r.workload, write), action, entity).list_source
+        used_names |= {*source.links.values(), *source.unwritten.values()}
+    for name in action.by:
+        # Of a list, `by` names the attribute that says to which item it belongs.
+        if name not in inputs and not (action.many and entity.attribute(name)):
+            message = f"`{name}` is not among the inputs"
+            r.say(codes.NOT_GIVEN, (*path, "actions"), message, f"add `{name}` to the inputs", name)
+    for change in changes(write, action, entity):
+        used_names |= _value(r, (*path, "actions"), change.value, inputs)
+        if entity.attribute(change.attribute) is None:
+            _unknown_attribute(r, (*path, "actions"), change.attribute, [entity])
+        elif change.value is None and change.op.value in {"=", "append"} and action.updates:
+            used_names.add(change.attribute)
+            if change.attribute not in inputs:
+                message = f"`{change.attribute}` takes an input that is not given"
+                fix = f"add `{change.attribute}` to the inputs, or give a constant: `{change.attribute} = …`"
+                r.say(codes.NOT_GIVEN, (*path, "actions"), message, fix)
+    return used_names
+
+
+def _input_without_use(r: Reporter, path: Path, write: Write, name: str, entities: list[Entity]) -> None:
+    """Report an input that no action or condition takes, unless it is clear of which entity it is an attribute."""
+    owner, _, plain = name.rpartition(".")
+    if entities and not any(entity.name == plain or entity.attribute(plain) for entity in entities):
+        _report_unused_input(r, path, name, entities)
+    elif owner:
+        message = f"nothing takes `{name}`: inputs of a write have no entity prefix"
+        fix = f"write `{plain}`, and whose it is as a condition: `{name} = {plain}`"
+        r.say(codes.UNUSED_INPUT, path, message, fix, name)
+    elif owners := undecided(r.workload, write, name):
+        alternatives = " or ".join(f"`{owner_name}`" for owner_name in owners)
+        message = f"`{name}` may belong to {alternatives}, and nothing says to which"
+        fix = (
+            f"compare it: `{owners[0]}.{name} = {name}`; or name first under Entity the one it is of; "
+            f"or, where both are always the same, mark one of them: `copy of {owners[0]}.{name}`"
+        )
+        r.say(codes.WHOSE, path, message, fix, name)
+
+
+def _unique_value(r: Reporter, path: Path, check: Uniqueness, entities: list[Entity]) -> None:
     place = (*path, "checks")
     if not check.entity or _known_entity(r, place, check.entity):
-        _known_attribute(r, place, check.entity, check.attribute, touched)
+        _known_attribute(r, place, check.entity, check.attribute, entities)
 
 
-def _known_attribute(r: Reporter, place: Path, entity: str, name: str, touched: list[Entity]) -> None:
+def _known_attribute(r: Reporter, place: Path, entity: str, name: str, entities: list[Entity]) -> None:
     """An attribute of the entity that a condition names, or of one of the write's."""
-    named = r.workload.entity(entity) if entity else None
-    candidates = [named] if named else touched
-    if name and candidates and not any(one.attribute(name) for one in candidates):
+    named_entity = r.workload.entity(entity) if entity else None
+    candidates = [named_entity] if named_entity else entities
+    if name and candidates and not any(candidate.attribute(name) for candidate in candidates):
         _unknown_attribute(r, place, name, candidates)
 
 
-def _check(r: Reporter, path: Path, write: Write, check: Leaf, touched: list[Entity], inputs: set[str]) -> None:
+def _check(r: Reporter, path: Path, write: Write, check: Leaf, entities: list[Entity], inputs: set[str]) -> None:
     place = (*path, "checks")
     if not check.entity and check.attribute in inputs and isinstance(check, Comparison):
         if attribute_of_input(r.workload, write, check.attribute) is None:
@@ -296,7 +346,7 @@ def _check(r: Reporter, path: Path, write: Write, check: Leaf, touched: list[Ent
             r.say(codes.UNKNOWN_ATTRIBUTE, place, message, fix, check.attribute)
         return  # a condition on an input
     if not check.entity or _known_entity(r, place, check.entity):
-        _known_attribute(r, place, check.entity, check.attribute, touched)
+        _known_attribute(r, place, check.entity, check.attribute, entities)
 
 
 def _value(r: Reporter, path: Path, value: Value | None, inputs: set[str]) -> set[str]:
@@ -313,16 +363,16 @@ def _value(r: Reporter, path: Path, value: Value | None, inputs: set[str]) -> se
     return {value.param}
 
 
-def _unused(r: Reporter, path: Path, name: str, touched: list[Entity]) -> None:
+def _report_unused_input(r: Reporter, path: Path, name: str, entities: list[Entity]) -> None:
     if r.full:
         return
-    names = [a.name for e in touched for a in e.attributes]
-    meant = next(
+    names = [a.name for e in entities for a in e.attributes]
+    affixless = next(
         (m[1] for affix, _ in _AFFIXES if (m := affix.fullmatch(name)) and m[1].lower() in map(str.lower, names)), None
     )
-    near = next((n for n in names if meant and n.lower() == meant.lower()), None) or suggest(name, names)
+    near = next((n for n in names if affixless and n.lower() == affixless.lower()), None) or suggest(name, names)
     fix = f"did you mean `{near}`?" if near else "use it in a change or a condition, or leave it out"
-    message = f"`{name}` is no attribute of {name_list([e.name for e in touched])}, and nothing uses it"
+    message = f"`{name}` is no attribute of {name_list([e.name for e in entities])}, and nothing uses it"
     r.say(codes.UNUSED_INPUT, path, message, fix, name, near or "")
 
 
@@ -357,9 +407,9 @@ def _decisions(r: Reporter) -> None:
             case Without() | Spread():
                 _known_entity(r, path, decision.pin.entity)
             case CounterShards() | ContentPlace() as pin:
-                known = _known_entity(r, path, pin.entity) and r.workload.entity(pin.entity)
-                if known and not known.attribute(pin.attribute):
-                    _unknown_attribute(r, path, pin.attribute, [known])
+                known_entity = _known_entity(r, path, pin.entity) and r.workload.entity(pin.entity)
+                if known_entity and not known_entity.attribute(pin.attribute):
+                    _unknown_attribute(r, path, pin.attribute, [known_entity])
             case FixedKey():
                 if _known_entity(r, path, decision.pin.entity) and (entity := r.workload.entity(decision.pin.entity)):
                     for name in fields_of(decision.pin.pk + decision.pin.sk):

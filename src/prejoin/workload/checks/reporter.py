@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from prejoin.diagnostics import Code, Diagnostic, Span
-from prejoin.workload.model import OutOfScope, Pattern, Workload
+from prejoin.workload.model import Pattern, Workload
 from prejoin.workload.read_result import MOST, Path, Places
 
 
@@ -27,8 +27,8 @@ class Reporter:
         span = self.places.find(path)
         if span and word and (match := re.search(rf"(?<!\w){re.escape(word)}(?!\w)", span.text)):
             span = Span(span.line, span.column + match.start(), word)
-        found = span is not None and span.text == word
-        self.diagnostics.append(code.at(span, message, fix, instead if found else ""))
+        is_word_found = span is not None and span.text == word
+        self.diagnostics.append(code.at(span, message, fix, instead if is_word_found else ""))
 
     def patterns(self) -> Iterator[tuple[Path, Pattern]]:
         for kind in ("reads", "writes", "deletes"):
@@ -42,14 +42,14 @@ class Reporter:
 
     @property
     def out_of_scope(self) -> frozenset[str]:
-        return frozenset(d.pin.pattern for d in self.workload.decisions if isinstance(d.pin, OutOfScope))
+        return self.workload.out_of_scope
 
 
-def name_list(names: Sequence[str], most: int = 6) -> str:
+def name_list(names: Sequence[str], limit: int = 6) -> str:
     """Names in a list, cut after `most`.
 
     >>> name_list(["User", "Order"])
     '`User`, `Order`'
     """
-    shown = ", ".join(f"`{n}`" for n in names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+    listing = ", ".join(f"`{n}`" for n in names[:limit])
+    return f"{listing} and {len(names) - limit} more" if len(names) > limit else listing

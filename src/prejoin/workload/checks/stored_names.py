@@ -13,7 +13,7 @@ from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.model import Attribute, Entity, FixedKey, Naming, OwnTable, Workload
 from prejoin.workload.read_result import Path
 
-_DECIDED = frozenset({"partition key", "sort key", "type attribute"})
+_DECIDED_NAMES = frozenset({"partition key", "sort key", "type attribute"})
 """What a decision may name that is stored in each item."""
 
 
@@ -39,13 +39,13 @@ def _check_ttl(r: Reporter, entities: list[Entity]) -> None:
                 owners.setdefault(attribute.name, entity.name)
     if not owners:
         return
-    chosen = ttl_name(entities)
+    common_name = ttl_name(entities)
     for entity in entities:
         for attribute in entity.attributes:
             place = _place(r, entity, attribute)
-            if attribute.ttl and len(owners) > 1 and attribute.name != chosen:
+            if attribute.ttl and len(owners) > 1 and attribute.name != common_name:
                 message = f"{name_list(sorted(owners))} are TTL attributes, and a table has only one"
-                r.say(codes.TABLE_NAME, place, message, f"call it `{chosen}`", attribute.name)
+                r.say(codes.TABLE_NAME, place, message, f"call it `{common_name}`", attribute.name)
             elif not attribute.ttl and attribute.name in owners:
                 owner = owners[attribute.name]
                 r.say(codes.TABLE_NAME, place, *plain_ttl(entity, attribute, owner), attribute.name)
@@ -64,10 +64,10 @@ def plain_ttl(entity: Entity, attribute: Attribute, owner: str) -> tuple[str, st
 
 def ttl_name(entities: Iterable[Entity]) -> str:
     """The name for the TTL attribute of a table: one that is used for it and for nothing else, if there is any."""
-    used = [a.name for entity in entities for a in entity.attributes if a.ttl]
-    plain = {a.name for entity in entities for a in entity.attributes if not a.ttl}
-    candidates = [*used, "expiresAt", "endsAt", "removeAfter"]
-    return next((name for name in candidates if name not in plain), used[0] if used else "")
+    ttl_names = [a.name for entity in entities for a in entity.attributes if a.ttl]
+    other_names = {a.name for entity in entities for a in entity.attributes if not a.ttl}
+    candidates = [*ttl_names, "expiresAt", "endsAt", "removeAfter"]
+    return next((name for name in candidates if name not in other_names), ttl_names[0] if ttl_names else "")
 
 
 def free_attribute_name(entity: Entity, attribute: Attribute) -> str:
@@ -82,7 +82,7 @@ def _check_decided_names(r: Reporter) -> None:
     """A key attribute or the type attribute that a decision names like an attribute of an entity."""
     for index, decision in enumerate(r.workload.decisions):
         pin = decision.pin
-        if not isinstance(pin, Naming) or pin.what not in _DECIDED:
+        if not isinstance(pin, Naming) or pin.what not in _DECIDED_NAMES:
             continue
         for entity in r.workload.entities:
             if entity.attribute(pin.name) and not _is_natural_key(r.workload, entity, pin):

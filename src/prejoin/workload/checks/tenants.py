@@ -31,8 +31,8 @@ def check_tenants(r: Reporter) -> None:
     _tell_scope(r, tenant)
     for index, decision in enumerate(r.workload.decisions):
         pin = decision.pin
-        owned = isinstance(pin, FixedKey) and pin.entity in r.workload.owned
-        if owned and isinstance(pin, FixedKey) and f"{{{tenant.attribute}}}" not in pin.pk:
+        is_owned_key = isinstance(pin, FixedKey) and pin.entity in r.workload.owned
+        if is_owned_key and isinstance(pin, FixedKey) and f"{{{tenant.attribute}}}" not in pin.pk:
             message = f"the key `{pin.pk}` does not begin with the tenant, `{tenant.attribute}`"
             r.say(codes.TENANTS, ("decisions", index), message, f"write `TENANT#{{{tenant.attribute}}}#{pin.pk}`")
 
@@ -54,23 +54,23 @@ def _check_entity(r: Reporter, tenant: Tenant) -> None:
 
 
 def _check_pattern(r: Reporter, path: Path, pattern: Pattern, tenant: Tenant) -> None:
-    owned = [name for name in pattern.entities if name in r.workload.owned]
-    given = [i for i in pattern.inputs if bare_name(i.attribute) == tenant.attribute]
-    if not owned or all(map(_is_one, given)):
+    owned_names = [name for name in pattern.entities if name in r.workload.owned]
+    tenant_inputs = [i for i in pattern.inputs if bare_name(i.attribute) == tenant.attribute]
+    if not owned_names or all(map(_is_one, tenant_inputs)):
         return
     r.say(
         codes.TENANTS,
         (*path, "inputs"),
-        f"{pattern.id} is not for one tenant, and `{owned[0]}` belongs to tenants",
+        f"{pattern.id} is not for one tenant, and `{owned_names[0]}` belongs to tenants",
         f"leave `{tenant.attribute}` out; what is asked across tenants is of an entity that belongs to none: "
-        f"`Tenant: {tenant.attribute}, except {owned[0]}`",
+        f"`Tenant: {tenant.attribute}, except {owned_names[0]}`",
         tenant.attribute,
     )
 
 
-def _is_one(one: Input) -> bool:
+def _is_one(input_: Input) -> bool:
     """Whether an input is the caller's own tenant."""
-    return one == Input(one.attribute) and one.op is Op.EQ
+    return input_ == Input(input_.attribute) and input_.op is Op.EQ
 
 
 def _tell_scope(r: Reporter, tenant: Tenant) -> None:
@@ -94,21 +94,25 @@ def _tell_scope(r: Reporter, tenant: Tenant) -> None:
 def _unique_names(r: Reporter, tenant: Tenant) -> list[str]:
     """Unique attributes of tenants that look like the name of a person or a place in the whole world."""
     exempt = [e for e in r.workload.entities if e.name not in r.workload.owned]
-    held = {a.name for entity in exempt for a in entity.attributes if a.id or a.unique}
+    identifying_names = {a.name for entity in exempt for a in entity.attributes if a.id or a.unique}
     names = []
     for entity in r.workload.entities:
         for group in entity.unique if entity.name in r.workload.owned else ():
-            own = [name for name in group if name != tenant.attribute]
-            if len(own) == 1 and _WORLDWIDE.search(own[0]) and own[0] not in held:
-                names.append(f"{entity.name}.{own[0]}")
+            names_in_group = [name for name in group if name != tenant.attribute]
+            if (
+                len(names_in_group) == 1
+                and _WORLDWIDE.search(names_in_group[0])
+                and names_in_group[0] not in identifying_names
+            ):
+                names.append(f"{entity.name}.{names_in_group[0]}")
     return names
 
 
 def _reads_all(r: Reporter, index: int, read: Read, tenant: Tenant) -> bool:
     """Whether a read has no inputs but the tenant, which its author has not written."""
-    others = [one for one in read.inputs if one.attribute != tenant.attribute and not one.filter]
-    scoped = any(name in r.workload.owned for name in read.entities)
-    if others or not scoped or read.result is Result.ONE:
+    other_inputs = [input_ for input_ in read.inputs if input_.attribute != tenant.attribute and not input_.filter]
+    has_owned_entity = any(name in r.workload.owned for name in read.entities)
+    if other_inputs or not has_owned_entity or read.result is Result.ONE:
         return False
     cell = r.places.find(("reads", index, "inputs"))
     return cell is None or tenant.attribute not in cell.text

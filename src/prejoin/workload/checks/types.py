@@ -13,13 +13,14 @@ from typing import Any, assert_never
 
 from msgspec.structs import replace
 
+from prejoin.constructs.registry import ending_of
 from prejoin.types import Kind
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
-from prejoin.workload.conditions import all_leaves, leaves, tests_of, ways_to_hold
+from prejoin.workload.conditions import RELATIONS, all_leaves, leaves, tests_of, ways_to_hold
 from prejoin.workload.constants import constant
 from prejoin.workload.grammar.attributes import write_attribute
-from prejoin.workload.grammar.values import write_comparison, write_constant
+from prejoin.workload.grammar.values import UnquotedText, write_comparison, write_constant
 from prejoin.workload.grammar.writes import write_actions
 from prejoin.workload.lookup import alternatives, bindings, changes, touched_entities
 from prejoin.workload.model import (
@@ -40,14 +41,16 @@ from prejoin.workload.model import (
     Verb,
     Write,
 )
+from prejoin.workload.program.input_types import attribute_of_input
+from prejoin.workload.program.resolved_write import resolve_write
 from prejoin.workload.read_result import Path
-from prejoin.workload.targets import attribute_of_input, input_checks
+from prejoin.workload.tenants import own_id
 
 _TTL = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.DATETIME})
 _UNTEXTUAL = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.BOOLEAN})
 _UNCONTAINING = _UNTEXTUAL | {Kind.DATE, Kind.DATETIME, Kind.UUID}
-_MANY = frozenset({Kind.LIST, Kind.SET})
-_WHOLE = frozenset({Verb.CREATE, Verb.PUT})
+_COLLECTIONS = frozenset({Kind.LIST, Kind.SET})
+_WHOLE_ITEM_VERBS = frozenset({Verb.CREATE, Verb.PUT})
 _READ_FIX = (
     "keep the result of the comparison as an attribute that each write sets, such as `missing` or `isLow`, and ask for "
     "that; or read more and compare in your code"
@@ -56,17 +59,15 @@ _OTHER_ITEM_FIX = (
     "DynamoDB compares attributes of one item: give the value as an input, and compare it with both; or keep a copy of "
     "it in the item"
 )
-_RELATIONS = frozenset({Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE})
-"""The operators that compare two attributes."""
 _CHANGE_FIX = (
     "give the value as an input, or write a constant; only `create` and `put` set an attribute to another one, because "
     "they get the whole object"
 )
 _VALUE_FIX = "give the value as an input"
-_OPERATOR_FOLLOWS = r"\s*(?:[=<>!]|(?:between|in|begins_with|contains|exists|not|must|is|unique)\b)"
+_TTL_FIX = "keep the time in an attribute without `ttl`, too, and compare that; or give the value as an input"
 _MOST_WAYS = 100
 """The ways in which a condition can be true that are looked at."""
-_NOTHING = frozenset({"null", "none", "nil"})
+_NULL_WORDS = frozenset({"null", "none", "nil"})
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d{1,3})?\Z", re.ASCII)
 
 
@@ -74,8 +75,8 @@ def check_types(r: Reporter) -> None:
     for index, entity in enumerate(r.workload.entities):
         for at, attribute in enumerate(entity.attributes):
             _attribute(r, ("entities", index, "attributes", at), attribute)
-            if attribute.type.kind is Kind.CONTENT and (ends := [a.name for a in entity.attributes if a.ttl]):
-                message = f"{entity.name} expires by `{ends[0]}`, which would leave the parts of `{attribute.name}`"
+            if attribute.type.kind is Kind.CONTENT and (ending := ending_of(entity)):
+                message = f"{entity.name} expires by `{ending.name}`, which would leave the parts of `{attribute.name}`"
                 fix = "take the `ttl` away and delete items with `delete_large`, or keep the content elsewhere"
                 r.say(codes.CONTRADICTION, ("entities", index, "attributes", at), message, fix)
     for path, pattern in r.patterns():
@@ -86,17 +87,11 @@ def check_types(r: Reporter) -> None:
 
 
 def _attribute(r: Reporter, path: Path, a: Attribute) -> None:
-    type_ = a.type.of if a.type.kind in _MANY and a.type.of else a.type
+    type_ = a.type.of if a.type.kind in _COLLECTIONS and a.type.of else a.type
     if type_.kind is Kind.ENUM and not type_.values:
         r.say(codes.UNFIT_TYPE, path, f"`{a.name}` is an enum without members", "name them: `PENDING | SHIPPED`")
-    if a.id and not (a.type.scalar and a.type.kind is not Kind.BOOLEAN):
-        r.say(
-            codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}, which cannot identify an item", "use a string or a number"
-        )
-    if a.id and a.optional:
-        r.say(codes.CONTRADICTION, path, f"`{a.name}` identifies the item and is optional", "an id is always there")
-    if a.id and a.mutable:
-        r.say(codes.CONTRADICTION, path, f"`{a.name}` identifies the item and is mutable", "an id never changes")
+    if a.id:
+        _id_attribute(r, path, a)
     if a.unique and not a.type.scalar:
         r.say(codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}, which cannot be unique", "use a string or a number")
     if a.ttl and a.type.kind not in _TTL:
@@ -105,17 +100,32 @@ def _attribute(r: Reporter, path: Path, a: Attribute) -> None:
         )
     if a.default is not None:
         _default(r, path, a, a.default)
-    if (a.min is not None or a.max is not None) and not a.type.numeric:
-        message = f"`{a.name}` is {a.type}, and `min` and `max` are for numbers"
-        r.say(codes.UNFIT_TYPE, path, message, "take the bound away, or write `integer`; a size is written `50 B`")
-    least, most = a.bounds
-    if least is not None and most is not None and least > most:
-        message = f"`{a.name}` is at least {least} and at most {most}, which no number is"
-        r.say(codes.CONTRADICTION, path, message, f"write `min {min(least, most)}, max {max(least, most)}`")
-    if a.references and not a.type.scalar and not (a.type.kind in _MANY and a.type.of):
+    _attribute_bounds(r, path, a)
+    if a.references and not a.type.scalar and not (a.type.kind in _COLLECTIONS and a.type.of):
         r.say(
             codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}, which holds no id", "use the type of the id it refers to"
         )
+
+
+def _id_attribute(r: Reporter, path: Path, a: Attribute) -> None:
+    # A key of DynamoDB is a string, a number or bytes.
+    if not a.type.scalar or a.type.kind is Kind.BOOLEAN:
+        message = f"`{a.name}` is {a.type}, which cannot identify an item"
+        r.say(codes.UNFIT_TYPE, path, message, "use a string or a number")
+    if a.optional:
+        r.say(codes.CONTRADICTION, path, f"`{a.name}` identifies the item and is optional", "an id is always there")
+    if a.mutable:
+        r.say(codes.CONTRADICTION, path, f"`{a.name}` identifies the item and is mutable", "an id never changes")
+
+
+def _attribute_bounds(r: Reporter, path: Path, a: Attribute) -> None:
+    if (a.min is not None or a.max is not None) and not a.type.numeric:
+        message = f"`{a.name}` is {a.type}, and `min` and `max` are for numbers"
+        r.say(codes.UNFIT_TYPE, path, message, "take the bound away, or write `integer`; a size is written `50 B`")
+    minimum, maximum = a.bounds
+    if minimum is not None and maximum is not None and minimum > maximum:
+        message = f"`{a.name}` is at least {minimum} and at most {maximum}, which no number is"
+        r.say(codes.CONTRADICTION, path, message, f"write `min {min(minimum, maximum)}, max {max(minimum, maximum)}`")
 
 
 def _default(r: Reporter, path: Path, a: Attribute, default: str) -> None:
@@ -136,38 +146,38 @@ def _default(r: Reporter, path: Path, a: Attribute, default: str) -> None:
         _constant(r, path, Value(const=default), a)
 
 
-def _meant(r: Reporter, entities: tuple[str, ...], name: str) -> Attribute | None:
+def _find_attribute(r: Reporter, entities: tuple[str, ...], name: str) -> Attribute | None:
     for entity, attribute in bindings(r.workload, entities, name).items():
-        if found := r.workload.entity(entity):
-            return found.attribute(attribute)
+        if entity_model := r.workload.entity(entity):
+            return entity_model.attribute(attribute)
     return None
 
 
 def _read(r: Reporter, path: Path, read: Read) -> None:
-    given: set[str] = set()
-    for one in read.inputs:
-        attribute = _meant(r, read.entities, one.attribute)
+    required_inputs: set[str] = set()
+    for input_ in read.inputs:
+        attribute = _find_attribute(r, read.entities, input_.attribute)
         if attribute:
-            _input(r, (*path, "inputs"), one, attribute, read.entities)
-            if _passed(attribute, one.op, one.values) and read.id not in r.out_of_scope:
-                message = f"`{one.attribute}` is the TTL attribute, and expired items are not found"
+            _input(r, (*path, "inputs"), input_, attribute, read.entities)
+            if _is_true_of_expired_only(attribute, input_.op, input_.values) and read.id not in r.out_of_scope:
+                message = f"`{input_.attribute}` is the TTL attribute, and expired items are not found"
                 fix = (
-                    f"ask for those that end soon, `{one.attribute} <= now + 7 days`; or keep the time in another "
+                    f"ask for those that end soon, `{input_.attribute} <= now + 7 days`; or keep the time in another "
                     "attribute than the `ttl`, which leaves the items there"
                 )
-                r.say(codes.ASKS_EXPIRED, (*path, "inputs"), message, fix, one.attribute)
-        if not one.filter and not one.optional:
-            if one.attribute in given:
-                message = f"`{one.attribute}` is given twice"
+                r.say(codes.ASKS_EXPIRED, (*path, "inputs"), message, fix, input_.attribute)
+        if not input_.filter and not input_.optional:
+            if input_.attribute in required_inputs:
+                message = f"`{input_.attribute}` is given twice"
                 r.say(
                     codes.CONTRADICTION, (*path, "inputs"), message, "say it once; `between` takes both ends of a range"
                 )
-            given.add(one.attribute)
+            required_inputs.add(input_.attribute)
     for group in alternatives(read.inputs):
-        for problem, fix in _alternatives(r, read, group):
+        for problem, fix in _find_problems_of_alternatives(r, read, group):
             r.say(codes.CONTRADICTION, (*path, "inputs"), problem, fix, group[0].attribute)
     for sort in read.sort:
-        attribute = _meant(r, read.entities, sort.attribute)
+        attribute = _find_attribute(r, read.entities, sort.attribute)
         if attribute and not attribute.type.scalar:
             message = f"`{attribute.name}` is {attribute.type}, which has no order"
             r.say(codes.UNFIT_TYPE, (*path, "sort"), message, "sort by a string, a number or a date")
@@ -178,116 +188,94 @@ def _read(r: Reporter, path: Path, read: Read) -> None:
                 r.say(codes.CONTRADICTION, (*path, "paginated"), "a `Single` has no pages", fix)
         case Result.COUNT:
             if read.needs or read.sort:
-                what, fix = "attributes" if read.needs else "order", "leave it out, or write `Collection`"
-                r.say(codes.CONTRADICTION, (*path, "result"), f"a `Count` has no {what}", fix)
+                part, fix = "attributes" if read.needs else "order", "leave it out, or write `Collection`"
+                r.say(codes.CONTRADICTION, (*path, "result"), f"a `Count` has no {part}", fix)
         case Result.MANY | None:
             pass
         case _:
             assert_never(read.result)
 
 
-def _alternatives(r: Reporter, read: Read, group: tuple[Input, ...]) -> Iterator[tuple[str, str]]:
+def _find_problems_of_alternatives(r: Reporter, read: Read, group: tuple[Input, ...]) -> Iterator[tuple[str, str]]:
     """Messages and fixes for inputs of which one is enough."""
     if group[-1].either:
         yield f"nothing follows `or` after `{group[-1].attribute}`", "write the other condition, or leave `or` out"
     if len(group) == 1:
         return
-    if unlike := next((one for one in group if one.optional or one.many or not one.filter), None):
-        what = "optional" if unlike.optional else "a list" if unlike.many else "not a filter"
-        message = f"`{unlike.attribute}` is {what}, and one of several conditions of which one is enough"
+    if unfit_input := next((input_ for input_ in group if input_.optional or input_.many or not input_.filter), None):
+        obstacle = "optional" if unfit_input.optional else "a list" if unfit_input.many else "not a filter"
+        message = f"`{unfit_input.attribute}` is {obstacle}, and one of several conditions of which one is enough"
         yield message, "write `filter status = OPEN or priority = HIGH`"
-    if len({frozenset(bindings(r.workload, read.entities, one.attribute)) for one in group}) > 1:
-        names = " or ".join(f"`{one.attribute}`" for one in group)
+    if len({frozenset(bindings(r.workload, read.entities, input_.attribute)) for input_ in group}) > 1:
+        names = " or ".join(f"`{input_.attribute}`" for input_ in group)
         yield f"{names}: these are attributes of different entities", "compare attributes of the same entity"
 
 
-def _passed(a: Attribute, op: Op | None, values: tuple[Value, ...]) -> bool:
+def _is_true_of_expired_only(a: Attribute, op: Op | None, values: tuple[Value, ...]) -> bool:
     """Whether a comparison is true only for expired items."""
-    before = op in {Op.LT, Op.LE, Op.BETWEEN}
-    return a.ttl and before and bool(values) and all(v.now is not None and v.now <= 0 for v in values)
+    is_upper_bound = op in {Op.LT, Op.LE, Op.BETWEEN}
+    return a.ttl and is_upper_bound and bool(values) and all(v.now is not None and v.now <= 0 for v in values)
 
 
-def _input(r: Reporter, path: Path, one: Input, a: Attribute, entities: tuple[str, ...]) -> None:
+def _input(r: Reporter, path: Path, input_: Input, a: Attribute, entities: tuple[str, ...]) -> None:
     kind = a.type.kind
-    if one.op in {Op.EXISTS, Op.NOT_EXISTS} or (one.op is Op.CONTAINS and kind is not Kind.CONTENT):
+    if input_.op in {Op.EXISTS, Op.NOT_EXISTS} or (input_.op is Op.CONTAINS and kind is not Kind.CONTENT):
         pass
     elif not a.type.scalar:
         message = f"`{a.name}` is {a.type}, which cannot be compared"
-        fix = f"write `filter {a.name} contains`" if kind in _MANY else "ask by another attribute"
+        fix = f"write `filter {a.name} contains`" if kind in _COLLECTIONS else "ask by another attribute"
         if kind is Kind.LIST and a.type.of is not None and a.type.of.numeric:
             fix += "; if it is a vector, ask a vector index for similar ones, and leave the read out here"
         r.say(codes.UNFIT_TYPE, path, message, fix)
-    elif one.op is Op.BEGINS_WITH and kind in _UNTEXTUAL:
+    elif input_.op is Op.BEGINS_WITH and kind in _UNTEXTUAL:
         r.say(codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}; `begins_with` is for text", "write `between`")
-    elif one.op in RANGES and kind is Kind.BOOLEAN:
+    elif input_.op in RANGES and kind is Kind.BOOLEAN:
         r.say(codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}, which has no range", "write `= true` or `= false`")
-    elif one.op in RANGES and kind is Kind.ENUM:
-        r.say(codes.UNFIT_TYPE, path, *_unordered(one.op, one.values, a))
-    _check_range(r, path, one.op, one.values, a)
-    if one.many and one.op is not Op.EQ:
+    elif input_.op in RANGES and kind is Kind.ENUM:
+        r.say(codes.UNFIT_TYPE, path, *_explain_unordered(input_.op, input_.values, a))
+    _check_range(r, path, input_.op, input_.values, a)
+    if input_.many and input_.op is not Op.EQ:
         r.say(codes.CONTRADICTION, path, f"`{a.name}[]` is a list of values and has an operator", f"write `{a.name}[]`")
-    for value in one.values:
+    for value in input_.values:
         if value.attribute is not None:
-            _related_filter(r, path, one, a, value.attribute, entities)
+            _check_related_filter(r, path, input_, a, value.attribute, entities)
             continue
-        if _is_nothing(r, path, value, a, _absence_fix(a.name, one.op)):
+        if _is_nothing(r, path, value, a, _absence_fix(a.name, input_.op)):
             continue
         if not _compares_attributes(r, path, value, a, entities, _READ_FIX):
-            _constant(r, path, value, _compared(a, one.op), partial=one.op in {Op.BEGINS_WITH, Op.CONTAINS})
-    _check_bounds(r, path, one.op, one.values, a)
+            _constant(
+                r,
+                path,
+                value,
+                _without_bounds_for_ranges(a, input_.op),
+                partial=input_.op in {Op.BEGINS_WITH, Op.CONTAINS},
+            )
+    _check_bounds(r, path, input_.op, input_.values, a)
 
 
-def _related_filter(r: Reporter, path: Path, one: Input, a: Attribute, name: str, entities: tuple[str, ...]) -> None:
+def _check_related_filter(
+    r: Reporter, path: Path, input_: Input, a: Attribute, name: str, entities: tuple[str, ...]
+) -> None:
     """A read that compares two attributes: no key can do that, so it has to be a filter, of one entity."""
-    if not one.filter:
+    if not input_.filter:
         message = f"`{name}` is an attribute, and no key compares two attributes"
-        fix = f"write `filter {a.name} {one.op} {name}`: the others are read and discarded; or {_READ_FIX}"
+        fix = f"write `filter {a.name} {input_.op} {name}`: the others are read and discarded; or {_READ_FIX}"
         r.say(codes.CONSTANT, path, message, fix, name)
     elif len(entities) > 1:
-        message = f"`{a.name} {one.op} {name}` is about one entity, and the read has {len(entities)}"
+        message = f"`{a.name} {input_.op} {name}` is about one entity, and the read has {len(entities)}"
         r.say(codes.CONSTANT, path, message, _READ_FIX, name)
     else:
         entity = r.workload.entity(entities[0]) if entities else None
-        _related(r, path, one.op, a, entity.attribute(name) if entity else None, name)
+        _check_related(r, path, input_.op, a, entity.attribute(name) if entity else None, name)
 
 
 def _write(r: Reporter, path: Path, write: Write) -> None:
     for action in write.actions:
         entity = r.workload.entity(action.entity)
-        if entity is None:
-            continue
-        for change in changes(write, action, entity):
-            if (attribute := entity.attribute(change.attribute)) is None:
-                continue
-            place = (*path, "actions")
-            if not action.updates and (action.verb not in _WHOLE or change.op is not ChangeOp.SET):
-                _senseless(r, place, write, action, change)
-            if change.op in {ChangeOp.ADD, ChangeOp.SUBTRACT} and not attribute.type.numeric:
-                message = f"`{attribute.name}` is {attribute.type}, which cannot count"
-                r.say(codes.UNFIT_TYPE, place, message, "make it a number")
-            if change.op is ChangeOp.APPEND and attribute.type.kind not in _MANY:
-                message = f"`{attribute.name}` is {attribute.type}, to which nothing can be appended"
-                r.say(codes.UNFIT_TYPE, place, message, "make it a list or a set")
-            elif change.value and change.value.attribute is not None:
-                _source(r, place, action, entity, attribute, change.value.attribute)
-            elif change.value:
-                # An increment need not be within the bounds.
-                added = change.op in {ChangeOp.ADD, ChangeOp.SUBTRACT}
-                if _is_nothing(r, place, change.value, attribute, f"write `remove {attribute.name}`"):
-                    continue
-                if _is_of_list(r, place, write, change.value, attribute):
-                    continue
-                if not _compares_attributes(r, place, change.value, attribute, (entity.name,), _CHANGE_FIX):
-                    _constant(r, place, change.value, replace(attribute, min=None, max=None) if added else attribute)
-            required = not (attribute.optional or attribute.id or attribute.default is not None)
-            if change.op is ChangeOp.REMOVE and action.updates and required:
-                marked = write_attribute(replace(attribute, optional=True, text=""))
-                message = f"`{entity.name}.{attribute.name}` is removed, and it is not marked optional"
-                r.say(codes.CONTRADICTION, place, message, f"mark it: `` {marked} ``", attribute.name)
-            # An upsert sets the immutable attributes of the item that it may create.
-            first_value = action.verb is Verb.UPSERT and change.op is ChangeOp.SET and not attribute.id
-            if action.updates and not (first_value and attribute.mutable is False):
-                _changeable(r, place, write, action, entity, attribute)
+        for change in changes(write, action, entity) if entity else ():
+            attribute = entity.attribute(change.attribute) if entity else None
+            if entity and attribute:
+                _change(r, (*path, "actions"), write, action, entity, change, attribute)
     for leaf in all_leaves(write):
         if isinstance(leaf, Comparison):
             _comparison(r, (*path, "checks"), write, leaf)
@@ -295,25 +283,75 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
         _check_expired(r, (*path, "checks"), write, test)
 
 
+def _change(
+    r: Reporter, path: Path, write: Write, action: Action, entity: Entity, change: Change, attribute: Attribute
+) -> None:
+    if not action.updates and (action.verb not in _WHOLE_ITEM_VERBS or change.op is not ChangeOp.SET):
+        _report_senseless(r, path, write, action, change)
+    if change.op in {ChangeOp.ADD, ChangeOp.SUBTRACT} and not attribute.type.numeric:
+        message = f"`{attribute.name}` is {attribute.type}, which cannot count"
+        r.say(codes.UNFIT_TYPE, path, message, "make it a number")
+    if _changed_value(r, path, write, action, entity, change, attribute):
+        return
+    is_required = not (attribute.optional or attribute.id or attribute.default is not None)
+    if change.op is ChangeOp.REMOVE and action.updates and is_required:
+        optional_attribute = write_attribute(replace(attribute, optional=True, text=""))
+        message = f"`{entity.name}.{attribute.name}` is removed, and it is not marked optional"
+        r.say(codes.CONTRADICTION, path, message, f"mark it: `` {optional_attribute} ``", attribute.name)
+    # An upsert sets the immutable attributes of the item that it may create.
+    first_value = action.verb is Verb.UPSERT and change.op is ChangeOp.SET and not attribute.id
+    if action.updates and not (first_value and attribute.mutable is False):
+        _check_changeable(r, path, write, action, entity, attribute)
+
+
+def _changed_value(
+    r: Reporter, path: Path, write: Write, action: Action, entity: Entity, change: Change, attribute: Attribute
+) -> bool:
+    """Check the value of a change. Returns whether it is no value at all: then nothing else of it is checked."""
+    if change.op is ChangeOp.APPEND and attribute.type.kind not in _COLLECTIONS:
+        message = f"`{attribute.name}` is {attribute.type}, to which nothing can be appended"
+        r.say(codes.UNFIT_TYPE, path, message, "make it a list or a set")
+        return False
+    if change.value is None:
+        return False
+    if change.value.attribute is not None:
+        _source(r, path, action, entity, attribute, change.value.attribute)
+        return False
+    if _is_nothing(r, path, change.value, attribute, f"write `remove {attribute.name}`"):
+        return True
+    if _is_of_list(r, path, write, action, change, attribute):
+        return True
+    if not _compares_attributes(r, path, change.value, attribute, (entity.name,), _CHANGE_FIX):
+        # An increment need not be within the bounds.
+        is_increment = change.op in {ChangeOp.ADD, ChangeOp.SUBTRACT}
+        _constant(r, path, change.value, replace(attribute, min=None, max=None) if is_increment else attribute)
+    return False
+
+
 def _source(r: Reporter, path: Path, action: Action, entity: Entity, attribute: Attribute, name: str) -> None:
     """An attribute of a new item that is set to another one: `create Invoice (due = total)`."""
     source = entity.attribute(name)
-    own = {change.attribute for change in action.changes if change.op is ChangeOp.SET and change.value is not None}
+    set_names = {
+        change.attribute for change in action.changes if change.op is ChangeOp.SET and change.value is not None
+    }
     if not source:
         fix = "name an attribute of the same item"
         r.say(codes.UNKNOWN_ATTRIBUTE, path, f"there is no attribute `{name}`", fix, name)
-    elif action.verb not in _WHOLE:
+    elif action.verb not in _WHOLE_ITEM_VERBS:
         message = f"`{name}` is an attribute, and `{attribute.name}` can be set only to an input or a constant"
         r.say(codes.CONSTANT, path, message, _CHANGE_FIX, name)
-    elif name in own:
+    elif name in set_names:
         message = f"`{attribute.name}` is set to `{name}`, which is set to it"
         r.say(codes.CONTRADICTION, path, message, "set one of them to an input or a constant", name)
-    elif source.type != attribute.type or source.type.kind is Kind.CONTENT or source.ttl is not attribute.ttl:
+    elif source.type == attribute.type and source.ttl is not attribute.ttl and not attribute.type.numeric:
+        message = f"{_stored_times(source, attribute)}: the value cannot be taken over"
+        r.say(codes.UNFIT_TYPE, path, message, _VALUE_FIX, name)
+    elif source.type != attribute.type or source.type.kind is Kind.CONTENT:
         message = (
             f"`{attribute.name}` is {attribute.type} and `{name}` is {source.type}: the value cannot be taken over"
         )
-        quoted = f'; the text itself is written `"{name}"`' if attribute.type.kind is Kind.STRING else ""
-        r.say(codes.UNFIT_TYPE, path, message, f"keep both with the same type; or {_VALUE_FIX}{quoted}", name)
+        quoting_fix = f'; the text itself is written `"{name}"`' if attribute.type.kind is Kind.STRING else ""
+        r.say(codes.UNFIT_TYPE, path, message, f"keep both with the same type; or {_VALUE_FIX}{quoting_fix}", name)
     elif source.optional and not attribute.optional:
         message = f"`{attribute.name}` is always there, and `{name}`, which it is set to, may be absent"
         fix = f"mark `{attribute.name}` optional; or {_VALUE_FIX}"
@@ -323,8 +361,8 @@ def _source(r: Reporter, path: Path, action: Action, entity: Entity, attribute: 
 def _comparison(r: Reporter, path: Path, write: Write, check: Comparison) -> None:
     """A comparison in a condition of a write."""
     names = (check.entity,) if check.entity else tuple(entity.name for entity in touched_entities(r.workload, write))
-    attribute = _meant(r, names, check.attribute)
-    if any(check in leaves(test) for test in input_checks(write)):
+    attribute = _find_attribute(r, names, check.attribute)
+    if any(check in leaves(test) for test in resolve_write(r.workload, write).input_conditions):
         attribute = attribute_of_input(r.workload, write, check.attribute)
     if attribute is None:
         return
@@ -332,35 +370,49 @@ def _comparison(r: Reporter, path: Path, write: Write, check: Comparison) -> Non
     entity = r.workload.entity(check.entity)
     for value in values:
         if value.attribute is not None:
-            _related(r, path, op, attribute, entity.attribute(value.attribute) if entity else None, value.attribute)
+            _check_related(
+                r, path, op, attribute, entity.attribute(value.attribute) if entity else None, value.attribute
+            )
             continue
         if _is_nothing(r, path, value, attribute, _absence_fix(check.attribute, op)):
             continue
         if _compares_attributes(r, path, value, attribute, names, _OTHER_ITEM_FIX):
             continue
-        _constant(r, path, value, _compared(attribute, op), partial=op in {Op.BEGINS_WITH, Op.CONTAINS})
-    if unfit := _unfit(op, values, attribute):
+        _constant(
+            r, path, value, _without_bounds_for_ranges(attribute, op), partial=op in {Op.BEGINS_WITH, Op.CONTAINS}
+        )
+    if unfit := _explain_unfit(op, values, attribute):
         r.say(codes.UNFIT_TYPE, path, *unfit, check.attribute)
     _check_range(r, path, op, values, attribute)
     _check_bounds(r, path, op, values, attribute)
 
 
-def _related(r: Reporter, path: Path, op: Op, a: Attribute, other: Attribute | None, name: str) -> None:
+def _check_related(r: Reporter, path: Path, op: Op, a: Attribute, other: Attribute | None, name: str) -> None:
     """A comparison of two attributes of one item. DynamoDB compares values of the same type."""
     if other is None:
         r.say(
             codes.UNKNOWN_ATTRIBUTE, path, f"there is no attribute `{name}`", "name an attribute of the same item", name
         )
         return
-    if op not in _RELATIONS:
+    if op not in RELATIONS:
         message = f"`{op}` compares `{a.name}` with an input or a constant, and `{name}` is an attribute"
         fix = f"write comparisons, such as `{a.name} >= {name}`; or give the value as an input"
         r.say(codes.UNFIT_TYPE, path, message, fix, name)
         return
-    is_comparable = a.type.kind is other.type.kind or (a.type.numeric and other.type.numeric)
-    if not is_comparable or not a.type.scalar or a.ttl is not other.ttl:
+    is_numeric = a.type.numeric and other.type.numeric
+    is_comparable = a.type.kind is other.type.kind or is_numeric
+    if not is_comparable or not a.type.scalar:
         message = f"`{a.name}` is {a.type} and `{name}` is {other.type}: DynamoDB compares values of one type"
         r.say(codes.UNFIT_TYPE, path, message, "keep both with the same type", name)
+    elif a.ttl is not other.ttl and not is_numeric:
+        r.say(
+            codes.UNFIT_TYPE, path, f"{_stored_times(a, other)}: DynamoDB compares values of one type", _TTL_FIX, name
+        )
+
+
+def _stored_times(a: Attribute, other: Attribute) -> str:
+    ending, time = (a, other) if a.ttl else (other, a)
+    return f"`{ending.name}` is the TTL attribute and stored in seconds, and `{time.name}` is stored as a text"
 
 
 def _check_expired(r: Reporter, path: Path, write: Write, test: Test) -> None:
@@ -377,7 +429,7 @@ def _check_expired(r: Reporter, path: Path, write: Write, test: Test) -> None:
     message = f"`{leaf.attribute}` is the TTL attribute, and an expired item is not found"
     fix = "leave the condition out: `create` replaces an item that has expired, and nothing else finds it"
     verbs = {action.verb for action in write.actions if action.entity == (leaf.entity or write.first_entity)}
-    if verbs & _WHOLE or not all(asking):
+    if verbs & _WHOLE_ITEM_VERBS or not all(asking):
         r.say(codes.ASKS_EXPIRED, path, message, fix, leaf.attribute)
         return
     fix += "; or compare another attribute, without `ttl`"
@@ -387,11 +439,15 @@ def _check_expired(r: Reporter, path: Path, write: Write, test: Test) -> None:
 def _asks_for_expired(r: Reporter, write: Write, leaf: Leaf) -> bool:
     """Whether a comparison is true only for expired items."""
     names = (leaf.entity,) if leaf.entity else tuple(entity.name for entity in touched_entities(r.workload, write))
-    attribute = _meant(r, names, leaf.attribute)
-    return isinstance(leaf, Comparison) and attribute is not None and _passed(attribute, leaf.op, leaf.values)
+    attribute = _find_attribute(r, names, leaf.attribute)
+    return (
+        isinstance(leaf, Comparison)
+        and attribute is not None
+        and _is_true_of_expired_only(attribute, leaf.op, leaf.values)
+    )
 
 
-def _unfit(op: Op, values: tuple[Value, ...], a: Attribute) -> tuple[str, str] | None:
+def _explain_unfit(op: Op, values: tuple[Value, ...], a: Attribute) -> tuple[str, str] | None:
     """Why a condition cannot be asked of an attribute's type, and what to write instead; None if it can.
 
     DynamoDB orders texts, numbers and bytes, and finds a part only in a text, a list or a set.
@@ -404,27 +460,27 @@ def _unfit(op: Op, values: tuple[Value, ...], a: Attribute) -> tuple[str, str] |
     if op is Op.CONTAINS and kind is not Kind.CONTENT:
         return None
     if not a.type.scalar and (op in RANGES or any(value.param is None for value in values)):
-        fix = f"write `{a.name} contains …`" if kind in _MANY else f"write `{a.name} exists`"
+        fix = f"write `{a.name} contains …`" if kind in _COLLECTIONS else f"write `{a.name} exists`"
         return f"`{a.name}` is {a.type}, which cannot be compared", fix
     if op is Op.BEGINS_WITH and (kind in _UNTEXTUAL or a.ttl):  # a TTL is stored as a number
         return f"`{a.name}` is {a.type}; `begins_with` is for text", "write `between`"
     if op in RANGES and kind is Kind.BOOLEAN:
         return f"`{a.name}` is {a.type}, which has no range", "write `= true` or `= false`"
     if op in RANGES and kind is Kind.ENUM:
-        return _unordered(op, values, a)
+        return _explain_unordered(op, values, a)
     return None
 
 
-def _unordered(op: Op, values: tuple[Value, ...], a: Attribute) -> tuple[str, str]:
+def _explain_unordered(op: Op, values: tuple[Value, ...], a: Attribute) -> tuple[str, str]:
     """The message about a range of an enum, and the members that are probably meant.
 
     DynamoDB would compare letters: of `LOW | MID | HIGH`, `LOW` and `HIGH` are both below `MID`.
     """
     members = a.type.values
     consts = [value.const for value in values if value.const is not None]
-    meant: tuple[str, ...] = ()
+    probable_members: tuple[str, ...] = ()
     if op is Op.BEGINS_WITH:
-        meant = tuple(member for member in members if consts and member.startswith(consts[0]))
+        probable_members = tuple(member for member in members if consts and member.startswith(consts[0]))
     elif consts and len(consts) == len(values) and all(const in members for const in consts):
         first, last = members.index(consts[0]), members.index(consts[-1])
         ends = {
@@ -434,16 +490,16 @@ def _unordered(op: Op, values: tuple[Value, ...], a: Attribute) -> tuple[str, st
             Op.LT: (0, first),
             Op.BETWEEN: (first, last + 1),
         }
-        meant = members[slice(*ends[op])]
+        probable_members = members[slice(*ends[op])]
     message = f"`{a.name}` is {a.type}: its members are compared as letters, and have no other order"
-    named = ", ".join(map(write_constant, meant or members[:2]))
-    return message, f"name those that you mean: `{a.name} in ({named})`; or keep a number for the order"
+    listing = ", ".join(map(write_constant, probable_members or members[:2]))
+    return message, f"name those that you mean: `{a.name} in ({listing})`; or keep a number for the order"
 
 
-def _senseless(r: Reporter, path: Path, write: Write, action: Action, change: Change) -> None:
+def _report_senseless(r: Reporter, path: Path, write: Write, action: Action, change: Change) -> None:
     """A change without effect: of an item that is replaced or deleted."""
-    inputs = frozenset(one.attribute for one in write.inputs)
-    if action.verb in _WHOLE:
+    inputs = frozenset(input_.attribute for input_ in write.inputs)
+    if action.verb in _WHOLE_ITEM_VERBS:
         message = f"`{action.verb} {action.entity}` writes a whole item; `{change.op}` changes an existing item"
         fix = f"write `{write_actions((replace(action, verb=Verb.UPDATE),), inputs)}`"
     else:
@@ -452,7 +508,7 @@ def _senseless(r: Reporter, path: Path, write: Write, action: Action, change: Ch
     r.say(codes.CONTRADICTION, path, message, fix)
 
 
-def _changeable(r: Reporter, path: Path, write: Write, action: Action, entity: Entity, a: Attribute) -> None:
+def _check_changeable(r: Reporter, path: Path, write: Write, action: Action, entity: Entity, a: Attribute) -> None:
     name = f"`{entity.name}.{a.name}`"
     if a.id:
         r.say(
@@ -463,9 +519,9 @@ def _changeable(r: Reporter, path: Path, write: Write, action: Action, entity: E
         )
     elif a.mutable is False:
         fix = "mark it `mutable`, or leave the change out"
-        others = [c.attribute for c in changes(write, action, entity) if not _is_immutable(entity, c.attribute)]
-        if not action.changes and others:
-            fix = f"list what changes: `{action.verb} {entity.name} ({', '.join(others)})`; or mark it `mutable`"
+        mutable_names = [c.attribute for c in changes(write, action, entity) if not _is_immutable(entity, c.attribute)]
+        if not action.changes and mutable_names:
+            fix = f"list what changes: `{action.verb} {entity.name} ({', '.join(mutable_names)})`; or mark it `mutable`"
         r.say(codes.IMMUTABLE, path, f"{name} is marked immutable", fix)
     elif a.mutable is None:
         r.say(
@@ -476,7 +532,7 @@ def _changeable(r: Reporter, path: Path, write: Write, action: Action, entity: E
         )
 
 
-def _compared(a: Attribute, op: Op | None) -> Attribute:
+def _without_bounds_for_ranges(a: Attribute, op: Op | None) -> Attribute:
     """The attribute as its values are compared: a condition that its bounds imply is superfluous, and no mistake."""
     return a if op in (Op.EQ, Op.IN) else replace(a, min=None, max=None)
 
@@ -484,8 +540,8 @@ def _compared(a: Attribute, op: Op | None) -> Attribute:
 def _check_bounds(r: Reporter, path: Path, op: Op | None, values: tuple[Value, ...], a: Attribute) -> None:
     """A comparison that is true for no number within the bounds of its attribute."""
     numbers = [Decimal(value.const) for value in values if value.const is not None and _NUMBER.match(value.const)]
-    least, most = a.bounds
-    if not a.type.numeric or not numbers or len(numbers) != len(values) or (least is None and most is None):
+    minimum, maximum = a.bounds
+    if not a.type.numeric or not numbers or len(numbers) != len(values) or (minimum is None and maximum is None):
         return
     first, last = numbers[0], numbers[-1]
     # The nearest whole numbers for which the comparison is true.
@@ -506,14 +562,14 @@ def _check_bounds(r: Reporter, path: Path, op: Op | None, values: tuple[Value, .
             pass
         case _:
             assert_never(op)
-    if most is not None and lowest is not None and lowest > most:
-        bound, fix = f"at most {most}", f"raise the bound: `max {lowest}`"
-    elif least is not None and highest is not None and highest < least:
-        bound, fix = f"at least {least}", f"lower the bound: `min {highest}`"
+    if maximum is not None and lowest is not None and lowest > maximum:
+        bound, fix = f"at most {maximum}", f"raise the bound: `max {lowest}`"
+    elif minimum is not None and highest is not None and highest < minimum:
+        bound, fix = f"at least {minimum}", f"lower the bound: `min {highest}`"
     else:
         return
-    said = f"{a.name} {write_comparison(op or Op.EQ, values, frozenset())}"
-    message = f"`{said}` is never true, because `{a.name}` is {bound}"
+    comparison = f"{a.name} {write_comparison(op or Op.EQ, values, frozenset())}"
+    message = f"`{comparison}` is never true, because `{a.name}` is {bound}"
     r.say(codes.CONSTANT, path, message, f"{fix}; or change the comparison", a.name)
 
 
@@ -526,13 +582,14 @@ def _check_range(r: Reporter, path: Path, op: Op | None, values: tuple[Value, ..
     if low.now is not None and high.now is not None:
         is_inverted = low.now > high.now
     elif low.const is not None and high.const is not None:
-        is_fit = not (_problem(low.const, a) or _problem(high.const, a))
+        element = replace(a, type=a.type.of) if a.type.kind in _COLLECTIONS and a.type.of else a
+        is_fit = not (_problem(low.const, element) or _problem(high.const, element))
         ends: list[Any] = [constant(low.const, a.type), constant(high.const, a.type)] if is_fit else []
         is_inverted = is_fit and ends[0] > ends[1]
     if is_inverted:
-        said = f"{a.name} {write_comparison(op, values, frozenset())}"
-        turned = f"{a.name} {write_comparison(op, (high, low), frozenset())}"
-        r.say(codes.CONTRADICTION, path, f"no value is within `{said}`", f"write `{turned}`", a.name)
+        comparison = f"{a.name} {write_comparison(op, values, frozenset())}"
+        swapped = f"{a.name} {write_comparison(op, (high, low), frozenset())}"
+        r.say(codes.CONTRADICTION, path, f"no value is within `{comparison}`", f"write `{swapped}`", a.name)
 
 
 def _is_immutable(entity: Entity, name: str) -> bool:
@@ -550,7 +607,7 @@ def _compares_attributes(
     owner, dot, name = const.rpartition(".")
     holders = [owner] if dot else entities
     other = next((e for e in map(r.workload.entity, holders) if e and e.attribute(name)), None)
-    if other is None or (_problem(const, a) is None and not _is_bare_word(r, path, const)):
+    if other is None or (_problem(const, a) is None and not isinstance(const, UnquotedText)):
         return False
     message = f"`{const}` is no attribute of the item whose `{a.name}` is compared"
     if name == a.name and (not dot or owner in entities):
@@ -558,37 +615,36 @@ def _compares_attributes(
         fix = fix if fix is _CHANGE_FIX else "compare it with another attribute, an input or a constant"
     if fix is _CHANGE_FIX:
         message = f"`{const}` is an attribute, and `{a.name}` can be set only to an input or a constant"
-    quoted = "" if a.type.kind is not Kind.STRING else f'; the text itself is written `"{const}"`'
-    r.say(codes.CONSTANT, path, message, f"{fix}{quoted}", const)
+    quoting_fix = "" if a.type.kind is not Kind.STRING else f'; the text itself is written `"{const}"`'
+    r.say(codes.CONSTANT, path, message, f"{fix}{quoting_fix}", const)
     return True
 
 
-def _is_of_list(r: Reporter, path: Path, write: Write, value: Value, a: Attribute) -> bool:
-    """Whether a value is the name of an attribute of new objects that are given as a list, which is reported."""
-    const = value.const or ""
+def _is_of_list(r: Reporter, path: Path, write: Write, action: Action, change: Change, a: Attribute) -> bool:
+    """Whether a value is the name of an attribute of objects that are given as a list, which is reported."""
+    const = change.value.const if change.value and change.value.const else ""
     if _problem(const, a) is None:
         return False
-    for one in write.inputs:
-        entity = r.workload.entity(one.attribute) if one.many else None
+    for input_ in write.inputs:
+        entity = r.workload.entity(input_.attribute) if input_.many else None
         if entity and entity.attribute(const):
             message = f"`{const}` is an attribute of each {entity.name} of the list, and no input"
-            fix = f"add `{const}[]` to the inputs, beside `{entity.name}[]`, with the ids of the items to change"
-            r.say(codes.CONSTANT, path, message, fix, const)
+            r.say(codes.CONSTANT, path, message, _list_fix(r, action, change, entity, const), const)
             return True
     return False
 
 
-def _is_bare_word(r: Reporter, path: Path, const: str) -> bool:
-    """Whether a constant stands in its cell without quotes. In YAML and JSON a constant is marked as one.
-
-    A word before an operator is the attribute that is compared: `name = "nick" or nick = "x"` has no bare `nick`.
-    """
-    cell = r.places.find(path)
-    word = re.escape(const)
-    if cell is None:
-        return False
-    unquoted = re.sub(rf"""["'“”]{word}["'“”]""", "", cell.text)
-    return bool(re.search(rf"(?<![\w.]){word}(?![\w.])(?!{_OPERATOR_FOLLOWS})", unquoted))
+def _list_fix(r: Reporter, action: Action, change: Change, entity: Entity, name: str) -> str:
+    """How a write gets the value of a change that it expects in each object of a list."""
+    if not action.many:
+        change_by_input = replace(change, value=Value(param="amount"))
+        text = write_actions((replace(action, changes=(change_by_input,)),), frozenset({"amount"}))
+        return f"give the value as an input of its own: `{text}`"
+    if action.entity != entity.name:
+        return f"add `{name}[]` to the inputs, beside `{entity.name}[]`, with the ids of the items to change"
+    id_attributes = own_id(r.workload, entity)
+    id_name = id_attributes[-1].name if id_attributes else name
+    return f"give ids and values in place of `{entity.name}[]`: `{id_name}[], {name}[]`"
 
 
 def _is_nothing(r: Reporter, path: Path, value: Value, a: Attribute, fix: str) -> bool:
@@ -597,11 +653,11 @@ def _is_nothing(r: Reporter, path: Path, value: Value, a: Attribute, fix: str) -
     An absent attribute is not a value in DynamoDB.
     """
     const = value.const or ""
-    if const.lower() not in _NOTHING or const in a.type.values or not _is_bare_word(r, path, const):
+    if const.lower() not in _NULL_WORDS or const in a.type.values or not isinstance(const, UnquotedText):
         return False
     message = f"`{const}` would be the text of that name, and not an absent `{a.name}`"
-    quoted = f'; the text is written `"{const}"`' if a.type.kind is Kind.STRING else ""
-    r.say(codes.CONSTANT, path, message, f"{fix}{quoted}", const)
+    quoting_fix = f'; the text is written `"{const}"`' if a.type.kind is Kind.STRING else ""
+    r.say(codes.CONSTANT, path, message, f"{fix}{quoting_fix}", const)
     return True
 
 
@@ -629,8 +685,8 @@ def _problem(const: str, a: Attribute) -> tuple[str, str] | None:
         return "a number", "write a number; the name of an input has to be among the inputs"
     if kind is Kind.INTEGER and ("." in const or Decimal(const) != Decimal(const).to_integral_value()):
         return "an integer", "write it without a fraction"
-    if a.type.numeric and (beyond := _beyond(const, a)):
-        return beyond
+    if a.type.numeric and (exceeded_bound := _find_exceeded_bound(const, a)):
+        return exceeded_bound
     if kind is Kind.BOOLEAN and const.lower() not in {"true", "false"}:
         return "`true` or `false`", "write `true` or `false`"
     if kind is Kind.UUID and not _uuid(const):
@@ -648,14 +704,14 @@ def _uuid(const: str) -> bool:
     return True
 
 
-def _beyond(const: str, a: Attribute) -> tuple[str, str] | None:
+def _find_exceeded_bound(const: str, a: Attribute) -> tuple[str, str] | None:
     """The bound that a number exceeds."""
     number = Decimal(const)
-    least, most = a.bounds
-    if least is not None and number < least:
-        return f"at least {least}", f"write a larger number, or lower the bound: `min {floor(number)}`"
-    if most is not None and number > most:
-        return f"at most {most}", f"write a smaller number, or raise the bound: `max {ceil(number)}`"
+    minimum, maximum = a.bounds
+    if minimum is not None and number < minimum:
+        return f"at least {minimum}", f"write a larger number, or lower the bound: `min {floor(number)}`"
+    if maximum is not None and number > maximum:
+        return f"at most {maximum}", f"write a smaller number, or raise the bound: `max {ceil(number)}`"
     return None
 
 

@@ -2,40 +2,48 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
+from prejoin.types import Kind
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter
+from prejoin.workload.conditions import leaves
 from prejoin.workload.grammar.inputs import write_inputs
+from prejoin.workload.grammar.writes import write_actions, write_checks
 from prejoin.workload.lookup import touched_entities
-from prejoin.workload.model import Action, Entity, Input, Op, Write
+from prejoin.workload.model import NEW, Comparison, Input, Op, Write
+from prejoin.workload.optional_inputs import source_of
+from prejoin.workload.program.resolved_write import Step, resolve_write
 from prejoin.workload.read_result import Path
-from prejoin.workload.targets import NEW, actions_of
 from prejoin.workload.tenants import own_id
 
 
 def check_write_inputs(r: Reporter) -> None:
     for path, pattern in r.patterns():
         if isinstance(pattern, Write):
-            for one in pattern.inputs:
-                _check_operator(r, path, pattern, one)
+            for input_ in pattern.inputs:
+                _check_operator(r, path, pattern, input_)
             _check_lists_of_ids(r, path, pattern)
+            _check_lists_of_values(r, path, pattern)
+            _check_lists_given_twice(r, path, pattern)
 
 
-def _check_operator(r: Reporter, path: Path, write: Write, one: Input) -> None:
+def _check_operator(r: Reporter, path: Path, write: Write, input_: Input) -> None:
     """An input of a read may select items, `createdAt >= :since`. Those of a write only say which items it names."""
-    if one.op is Op.EQ and not one.values and not one.filter:
+    if input_.op is Op.EQ and not input_.values and not input_.filter:
         return
-    text = write_inputs((Input(one.attribute, one.op, one.values),))
-    owners = [entity.name for entity in touched_entities(r.workload, write) if entity.attribute(one.attribute)]
+    text = write_inputs((Input(input_.attribute, input_.op, input_.values),))
+    owners = [entity.name for entity in touched_entities(r.workload, write) if entity.attribute(input_.attribute)]
     lists = [action.entity for action in write.actions if action.many and action.verb not in NEW]
     message = f"`{text}` is an input of a write, and selects no items there"
     if owners and owners[0] in lists:
         fix = f"read those {owners[0]} first, and give them: `{_id_of(r, owners[0])}[]`"
     else:
         owner = owners[0] if owners else write.first_entity
-        needs_value = not one.values and one.op not in (Op.EXISTS, Op.NOT_EXISTS)
-        condition = f"{text} {one.attribute}" if needs_value else text
+        needs_value = not input_.values and input_.op not in (Op.EXISTS, Op.NOT_EXISTS)
+        condition = f"{text} {input_.attribute}" if needs_value else text
         fix = f"write it under Conditions, `{owner}.{condition}`; an input is only the name of a value"
-    r.say(codes.INPUT_OPERATOR, (*path, "inputs"), message, fix, one.attribute)
+    r.say(codes.INPUT_OPERATOR, (*path, "inputs"), message, fix, input_.attribute)
 
 
 def _id_of(r: Reporter, name: str) -> str:
@@ -46,17 +54,68 @@ def _id_of(r: Reporter, name: str) -> str:
 
 def _check_lists_of_ids(r: Reporter, path: Path, write: Write) -> None:
     """`taskId[]` beside `delete Task`: the brackets are missing, or too many."""
-    lists = {one.attribute for one in write.inputs if one.many}
+    lists = _lists(write)
     written_as_lists = {action.entity for action in write.actions if action.many}
-    for action in actions_of(r.workload, write):
-        entity = r.workload.entity(action.entity)
-        if entity is None or action.many or action.verb in NEW or action.entity in written_as_lists:
+    for step in resolve_write(r.workload, write).steps:
+        name_of_entity = step.entity.name
+        if step.is_list or step.is_new or name_of_entity in written_as_lists:
             continue
-        for name in sorted(lists & _id_inputs(r, action, entity)):
-            message = f"`{name}[]` is several, and `{action.verb} {entity.name}` is about one item"
-            fix = f"write `{action.verb} {entity.name}[]`, or the input `{name}`"
+        for name in sorted(lists & _id_inputs(step)):
+            message = f"`{name}[]` is several, and `{step.verb} {name_of_entity}` is about one item"
+            fix = f"write `{step.verb} {name_of_entity}[]`, or the input `{name}`"
             r.say(codes.LIST_FOR_ONE, (*path, "inputs"), message, fix, name)
 
 
-def _id_inputs(r: Reporter, action: Action, entity: Entity) -> set[str]:
-    return {*action.by} or {attribute.name for attribute in own_id(r.workload, entity)}
+def _check_lists_of_values(r: Reporter, path: Path, write: Write) -> None:
+    """`n[]` beside `update Order (total += n)`: the change and the comparison of one item take one value."""
+    for step in resolve_write(r.workload, write).steps:
+        if not step.is_list:
+            _check_lists_in_changes(r, path, step)
+            _check_lists_in_conditions(r, path, step)
+
+
+def _check_lists_in_changes(r: Reporter, path: Path, step: Step) -> None:
+    lists, inputs = _lists(step.write), frozenset(step.of.inputs)
+    for change in step.changes if step.action.changes else ():
+        attribute = step.entity.attribute(change.attribute)
+        name = source_of(change)
+        if name in lists and attribute is not None and attribute.type.kind not in (Kind.LIST, Kind.SET):
+            text = write_actions((replace(step.action, changes=(change,)),), inputs)
+            message = f"`{name}[]` is several, and `{text}` takes one value"
+            r.say(codes.LIST_FOR_ONE, (*path, "inputs"), message, f"write the input `{name}`", name)
+
+
+def _check_lists_in_conditions(r: Reporter, path: Path, step: Step) -> None:
+    lists, inputs = _lists(step.write), frozenset(step.of.inputs)
+    for leaf in [leaf for test in step.conditions for leaf in leaves(test)]:
+        if not isinstance(leaf, Comparison) or leaf.op is Op.IN:
+            continue
+        for name in [value.param for value in leaf.values if value.param in lists]:
+            text = write_checks((leaf,), inputs)
+            message = f"`{name}[]` is several, and `{text}` compares with one value"
+            fix = f"write the input `{name}`"
+            if leaf.op is Op.EQ:
+                fix += f", or `{leaf.attribute} in ({name})`"
+            r.say(codes.LIST_FOR_ONE, (*path, "inputs"), message, fix, name)
+
+
+def _lists(write: Write) -> set[str]:
+    """The inputs that are lists."""
+    return {input_.attribute for input_ in write.inputs if input_.many}
+
+
+def _check_lists_given_twice(r: Reporter, path: Path, write: Write) -> None:
+    """`Item[], qty[]` beside `update Item[] (…)`: each object has its `qty` already."""
+    lists = [input_.attribute for input_ in write.inputs if input_.many]
+    for step in resolve_write(r.workload, write).steps:
+        if not (step.is_existing_list and step.is_given_whole):
+            continue
+        for name in [name for name in lists if step.entity.attribute(name)]:
+            ids = [attribute.name for attribute in own_id(r.workload, step.entity)]
+            message = f"`{step.entity.name}[]` has the `{name}` of each item, and `{name}[]` gives it again"
+            fix = f"give ids in place of the objects: `{ids[-1]}[], {name}[]`"
+            r.say(codes.CONTRADICTION, (*path, "inputs"), message, fix, name)
+
+
+def _id_inputs(step: Step) -> set[str]:
+    return {*step.action.by} or {attribute.name for attribute in own_id(step.workload, step.entity)}

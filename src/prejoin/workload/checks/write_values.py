@@ -18,8 +18,9 @@ from prejoin.workload.model import (
     Verb,
     Write,
 )
+from prejoin.workload.program.input_types import attribute_of_input
+from prejoin.workload.program.resolved_write import is_absence, resolve_write
 from prejoin.workload.read_result import Path
-from prejoin.workload.targets import actions_of, attribute_of_input, checked_items, checks_of, input_checks, is_absence
 
 
 def check_write_values(r: Reporter) -> None:
@@ -33,12 +34,12 @@ def check_write_values(r: Reporter) -> None:
 
 def _check_changed_twice(r: Reporter, path: Path, write: Write) -> None:
     """`update Seat (n = 1, n = 2)`: DynamoDB changes an attribute once in a request."""
-    for action in actions_of(r.workload, write):
+    for action in resolve_write(r.workload, write).actions:
         parts = [action]
         if action.updates and not action.by and not action.many:
             # Two updates of one item become one, which has the changes of both.
-            same = (action.verb, action.entity, (), False)
-            parts = [one for one in write.actions if (one.verb, one.entity, one.by, one.many) == same]
+            item = (action.verb, action.entity, (), False)
+            parts = [other for other in write.actions if (other.verb, other.entity, other.by, other.many) == item]
         counts = Counter(change.attribute for part in parts for change in part.changes)
         for name in [name for name, count in counts.items() if count > 1]:
             message = f"`{action.verb} {action.entity}` changes `{name}` twice"
@@ -48,17 +49,17 @@ def _check_changed_twice(r: Reporter, path: Path, write: Write) -> None:
 
 def _check_unique_values(r: Reporter, path: Path, write: Write) -> None:
     """`create Ticket[] (code = now)`: all items of a list would get the same value, and it is unique."""
-    lists = {one.attribute for one in write.inputs if one.many}
+    lists = {input_.attribute for input_ in write.inputs if input_.many}
     for action in write.actions:
         entity = r.workload.entity(action.entity)
         if entity is None or not action.many:
             continue
         values = {change.attribute: change.value for change in action.changes if change.value is not None}
         tenant = r.workload.tenant.attribute if r.workload.tenant else ""
-        same = {name for name, value in values.items() if value.attribute is None and value.param not in lists}
+        shared_values = {name for name, value in values.items() if value.attribute is None and value.param not in lists}
         for group in unique_groups(entity):
-            if set(group) - {tenant} <= same:
-                name = next(one for one in group if one != tenant)
+            if set(group) - {tenant} <= shared_values:
+                name = next(attribute_name for attribute_name in group if attribute_name != tenant)
                 message = f"`{name}` is unique, and `{action.verb} {entity.name}[]` sets it to the same value in each"
                 fix = "leave it to the objects, or take `unique` away"
                 r.say(codes.CONTRADICTION, (*path, "actions"), message, fix, name)
@@ -69,7 +70,7 @@ def _check_amounts(r: Reporter, path: Path, write: Write) -> None:
     for change in [change for action in write.actions for change in action.changes]:
         if not must_be_positive(r.workload, write, change):
             continue
-        for check in input_checks(write):
+        for check in resolve_write(r.workload, write).input_conditions:
             if not isinstance(check, Comparison) or not change.value:
                 continue
             if check.attribute == change.value.param and _is_never_positive(r, write, check):
@@ -97,16 +98,16 @@ def _is_never_positive(r: Reporter, write: Write, check: Comparison) -> bool:
 
 def _check_absent_items(r: Reporter, path: Path, write: Write) -> None:
     """With `Tally not exists`, an upsert or a checked item has no stored item that another condition could be about."""
-    groups = [(item.entity.name, item.checks, "") for item in checked_items(r.workload, write)]
-    for action in actions_of(r.workload, write):
-        if action.verb is Verb.UPSERT:
-            fix = f"write `create {action.entity}`, whose conditions are about the new item; or "
-            groups.append((action.entity, checks_of(write, action), fix))
-    inputs = frozenset(one.attribute for one in write.inputs)
-    for name, checks, fix in groups:
-        for check in checks if is_absence(checks) else ():
-            names = [leaf.attribute for leaf in leaves(check) if leaf.attribute]
+    resolved_write = resolve_write(r.workload, write)
+    groups = [(item.entity.name, item.conditions, "") for item in resolved_write.checked]
+    for step in resolved_write.steps:
+        if step.verb is Verb.UPSERT:
+            fix = f"write `create {step.entity.name}`, whose conditions are about the new item; or "
+            groups.append((step.entity.name, step.conditions, fix))
+    for name, conditions, fix in groups:
+        for test in conditions if is_absence(conditions) else ():
+            names = [leaf.attribute for leaf in leaves(test) if leaf.attribute]
             if names:
-                text = write_checks((check,), inputs)
+                text = write_checks((test,), frozenset(resolved_write.inputs))
                 message = f"`{text}` is about the stored {name}, and with `{name} not exists` there is none"
                 r.say(codes.CONTRADICTION, (*path, "checks"), message, f"{fix}leave one of them out", names[0])

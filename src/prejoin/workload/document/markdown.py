@@ -52,9 +52,9 @@ class Text:
 
     def slice(self, start: int, end: int | None = None) -> Text:
         """The text from `start` to `end`, without space around it."""
-        rest = self.text[start:end]
-        span = self.span(start + len(rest) - len(rest.lstrip()))
-        return Text(rest.strip(), span.line, span.column)
+        selection = self.text[start:end]
+        span = self.span(start + len(selection) - len(selection.lstrip()))
+        return Text(selection.strip(), span.line, span.column)
 
     def lines(self) -> str:
         """The text with `<br>` as line breaks."""
@@ -68,6 +68,10 @@ class ListItem:
     text: Text
     items: tuple[ListItem, ...] = ()
     rest: str = ""
+
+    def as_line(self) -> str:
+        """The item in one line of a list."""
+        return "- " + self.flat().replace("\n", "<br>")
 
     def flat(self) -> str:
         """All of its text, one line each."""
@@ -89,6 +93,10 @@ class MarkdownBlock:
         return Text(self.raw, self.line, 1)
 
     @property
+    def first_line(self) -> Text:
+        return Text(self.raw.split("\n")[0], self.line, 1)
+
+    @property
     def height(self) -> int:
         """The number of its lines."""
         return self.raw.count("\n") + 1
@@ -105,6 +113,11 @@ class MarkdownSection:
     """The first line after the heading."""
     last: int
     raw: str = field(repr=False, default="")
+
+    @property
+    def whole(self) -> str:
+        """Its heading and its content."""
+        return f"{'#' * self.level} {self.title.text}\n\n{self.raw}"
 
 
 @lru_cache(maxsize=8)  # a build reads the document and the design several times
@@ -186,25 +199,25 @@ def _items(tokens: Sequence[Token], lines: Sequence[str]) -> Iterator[ListItem]:
 def _item(tokens: Sequence[Token], lines: Sequence[str], opening: Token) -> ListItem:
     text: Text | None = None
     items: list[ListItem] = []
-    rest: list[str] = []
-    at = 0
-    while at < len(tokens):
-        token = tokens[at]
-        end = _close(tokens, at)
-        if token.type == "paragraph_open" and text is None and not items and not rest and token.map:
-            content = " ".join(tokens[at + 1].content.split("\n")).strip()
+    other_text: list[str] = []
+    index = 0
+    while index < len(tokens):
+        token = tokens[index]
+        end = _close(tokens, index)
+        if token.type == "paragraph_open" and text is None and not items and not other_text and token.map:
+            content = " ".join(tokens[index + 1].content.split("\n")).strip()
             if len(content) > MOST_LINE:
                 message = f"the list item in line {token.map[0] + 1} has more than {MOST_LINE:,} characters"
                 raise DocumentTooLargeError(message, token.map[0] + 1)
-            first = tokens[at + 1].content.split("\n")[0].strip()
+            first = tokens[index + 1].content.split("\n")[0].strip()
             text = Text(content, token.map[0] + 1, max(lines[token.map[0]].find(first), 0) + 1)
         elif token.type in {"bullet_list_open", "ordered_list_open"}:
-            items.extend(_items(tokens[at + 1 : end], lines))
+            items.extend(_items(tokens[index + 1 : end], lines))
         elif token.map:
-            rest.append("\n".join(line.strip() for line in lines[token.map[0] : token.map[1]]).strip())
-        at = end + 1
+            other_text.append("\n".join(line.strip() for line in lines[token.map[0] : token.map[1]]).strip())
+        index = end + 1
     line = (opening.map or [0])[0] + 1
-    return ListItem(text or Text("", line, 1), tuple(items), "\n".join(rest))
+    return ListItem(text or Text("", line, 1), tuple(items), "\n".join(other_text))
 
 
 def _table(token: Token, raw: str, lines: Sequence[str]) -> MarkdownBlock:
@@ -219,17 +232,17 @@ def _cells(line: str, number: int) -> tuple[Text, ...]:
     >>> [c.text for c in _cells(r"| a | b \| c |", 1)]
     ['a', 'b | c']
     """
-    stripped = line.strip()
-    start = line.find(stripped)
-    bounds = [m.start() for m in re.finditer(r"(?<!\\)\|", stripped)]
-    edges = [-1, *bounds, len(stripped)]
+    content = line.strip()
+    start = line.find(content)
+    bounds = [m.start() for m in re.finditer(r"(?<!\\)\|", content)]
+    edges = [-1, *bounds, len(content)]
     if bounds and bounds[0] == 0:
         edges = edges[1:]
-    if bounds and bounds[-1] == len(stripped) - 1 and len(edges) > 2:
+    if bounds and bounds[-1] == len(content) - 1 and len(edges) > 2:
         edges = edges[:-1]
     cells = []
     for left, right in pairwise(edges):
-        piece = stripped[left + 1 : right]
+        piece = content[left + 1 : right]
         raw = piece.strip()
         column = start + left + 2 + len(piece) - len(piece.lstrip())
         cells.append(Text(raw.replace("\\|", "|"), number, column, raw if "\\|" in raw else None))
@@ -255,5 +268,5 @@ def write_row(cells: Iterable[str]) -> str:
 
 def whole_text(section: MarkdownSection, below: Sequence[MarkdownSection]) -> str:
     """The raw text of a section and its subsections, without its own heading."""
-    parts = [section.raw, *(f"{'#' * s.level} {s.title.text}\n\n{s.raw}" for s in below)]
+    parts = [section.raw, *(subsection.whole for subsection in below)]
     return "\n\n".join(part.strip("\n") for part in parts if part.strip()).rstrip()

@@ -3,52 +3,52 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 from prejoin.diagnostics import in_order
 from prejoin.workload import codes
 from prejoin.workload.contents import with_contents
-from prejoin.workload.document.markdown import DocumentTooLargeError, ListItem, MarkdownSection, Text, parse, whole_text
-from prejoin.workload.document.read_entities import read_entity, split_label
-from prejoin.workload.document.read_patterns import read_table
+from prejoin.workload.document.columns import (
+    Fields,
+    KnownNames,
+    TableCodes,
+    TableKind,
+    TableRow,
+    known_names,
+    normal,
+    read_fields,
+    read_rows,
+)
+from prejoin.workload.document.markdown import ListItem, MarkdownBlock, MarkdownSection, Text, whole_text
+from prejoin.workload.document.read_entities import read_entity, report_misspelt, split_label
+from prejoin.workload.document.sections import PATTERNS, DocumentCodes, DocumentDraft
 from prejoin.workload.document.settle_names import settle
-from prejoin.workload.document.tables import COLLECTIONS, CONTEXT_LABELS, READS, SECTIONS, WRITES, KnownNames, normal
+from prejoin.workload.document.tables import (
+    COLLECTIONS,
+    CONTEXT_LABELS,
+    NONE,
+    PATTERN_TABLES,
+    SECTIONS,
+    TABLES,
+    bare_label,
+)
 from prejoin.workload.document.unread_columns import PatternTable, report_unread_columns
 from prejoin.workload.document.unread_lines import Region, report_unread_lines, without_comments
-from prejoin.workload.grammar.answers import read_yes_no
-from prejoin.workload.grammar.lexer import Inexact
-from prejoin.workload.grammar.quantities import read_count
-from prejoin.workload.grammar.statements import PIN_FIX, read_pin, read_tenant
-from prejoin.workload.model import (
-    Context,
-    Decision,
-    Entity,
-    Experience,
-    ItemCollection,
-    Read,
-    Section,
-    Stability,
-    Stage,
-    Status,
-    Workload,
-    Write,
-)
-from prejoin.workload.read_result import Notes, WorkloadReading
+from prejoin.workload.grammar.statements import PIN_FIX, read_pin
+from prejoin.workload.model import Combine, Context, Decision, Workload
+from prejoin.workload.read_result import Path, WorkloadReading
 from prejoin.workload.tenants import expand, move_places
 
-MOST_CHARACTERS = 2_000_000
-_SECTIONS = KnownNames((*SECTIONS, "Notes and Decisions"))
-_TABLES = {"Reads", "Writes", "Deletes"}
-_ANYWHERE = _TABLES | {"Context", "Entities", "Access Patterns", "Item Collection Candidates", "Decisions"}
+_SECTIONS = KnownNames({**SECTIONS, "Notes and Decisions": ()})
+_ANYWHERE = frozenset(TABLES) | {"Reads", "Context", "Entities", PATTERNS, "Decisions"}
 """Sections that are read at any level, because nothing that the author writes for people hides them."""
-_PATTERN_COLUMNS = KnownNames((*READS, *WRITES))
-_COLLECTION_COLUMNS = KnownNames(COLLECTIONS)
-_CONTEXT = KnownNames(CONTEXT_LABELS)
-_BARE_CONTEXT_LABEL = re.compile(
-    rf"[*_]{{0,2}}({'|'.join(CONTEXT_LABELS)})(?:[*_]{{0,2}}\s*:[*_]{{0,2}}|[*_]{{1,2}})\s*", re.IGNORECASE
-)
-_HEADER_LINE = re.compile(r"[>\s]*+(?:[-*]\s)?\s*+\**+([A-Za-z][\w \-]{0,40}?)\**+\s*+:\**+\s*+((?:.*\S)?)\s*\Z")
+_PATTERN_COLUMNS = known_names(column for kind in PATTERN_TABLES for column in kind.columns)
+_CONTEXT = known_names(CONTEXT_LABELS)
+_CONTEXT_LABELS = {label.name: label for label in CONTEXT_LABELS}
+_BARE_CONTEXT_LABEL = bare_label(CONTEXT_LABELS)
+_TABLE_CODES = TableCodes(codes.COLUMN, codes.NO_COLUMN, codes.TOO_MANY_CELLS, codes.TOO_FEW_CELLS)
 _PIN_WORDS = re.compile(
     r"\b(GSIs?|indexe?s?|under|lives?\s+with|keys?|cop(?:y|ies)|scan|filter|shards?|buckets?|structures?|minimi[sz]e"
     r"|second\s+request|scope|named)\b",
@@ -57,53 +57,72 @@ _PIN_WORDS = re.compile(
 
 
 @dataclass(slots=True)
-class _Document:
-    """The state of reading."""
+class _Document(DocumentDraft):
+    """The state of reading access patterns."""
 
-    notes: Notes = field(default_factory=Notes)
-    title: str = ""
-    status: Status | None = None
-    overview: list[str] = field(default_factory=list)
     context: Context | None = None
-    entities: list[Entity] = field(default_factory=list)
-    reads: list[Read] = field(default_factory=list)
-    writes: list[Write] = field(default_factory=list)
-    deletes: list[Write] = field(default_factory=list)
-    collections: list[ItemCollection] = field(default_factory=list)
-    decisions: list[Decision] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
-    header: dict[str, str] = field(default_factory=dict)
-    prose: dict[str, list[str]] = field(default_factory=dict)
-    sections: list[Section] = field(default_factory=list)
-    seen: list[str] = field(default_factory=list)
-    """The known sections so far, in order."""
+    texts: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """Parts of the overview and of the notes, by the field of the workload."""
     headings: dict[str, Text] = field(default_factory=dict)
-    """The first heading of each of them."""
+    """The first heading of each known section."""
     tables: list[PatternTable] = field(default_factory=list)
     regions: list[Region] = field(default_factory=list)
     """The lines of each section, with the known section that they belong to."""
 
-    def keep(self, place: str, text: str) -> None:
-        if text.strip():
-            self.prose.setdefault(place, []).append(text)
+    noun = "document"
+    codes = DocumentCodes(codes.UNREADABLE, codes.HEADING, codes.STATUS)
+    known_sections = _SECTIONS
+    header_line = re.compile(r"[>\s]*+(?:[-*]\s)?\s*+\**+([A-Za-z][\w \-]{0,40}?)\**+\s*+:\**+\s*+((?:.*\S)?)\s*\Z")
 
     def workload(self) -> Workload:
+        fields: Fields = {name: tuple(parts) for name, parts in self.lists.items()}
+        fields |= {name: "\n\n".join(parts) for name, parts in self.texts.items()}
         return Workload(
             title=self.title,
             status=self.status,
-            overview="\n\n".join(self.overview),
             context=self.context,
-            entities=tuple(self.entities),
-            reads=tuple(self.reads),
-            writes=tuple(self.writes),
-            deletes=tuple(self.deletes),
-            collections=tuple(self.collections),
-            decisions=tuple(self.decisions),
-            notes="\n\n".join(self.remarks),
             header=self.header,
-            prose={place: "\n\n".join(texts) for place, texts in self.prose.items()},
+            prose=self.kept_prose,
             sections=tuple(self.sections),
+            **fields,
         )
+
+    def match_header(self, block: MarkdownBlock, is_below_title: bool) -> list[re.Match[str] | None]:
+        """The match of each line that is a header line: in quotations, and in a block with a status."""
+        matches = [self.header_line.match(line) for line in without_comments(block.raw).split("\n")]
+        has_status = any(match and match[1].lower() == "status" for match in matches)
+        if has_status or (is_below_title and block.kind == "quote"):
+            return matches
+        return [None] * len(matches)
+
+    def read_header(self, name: str, text: Text) -> None:
+        match name.lower():
+            case "status":
+                self.notes.mark_read(text.line)
+                if not self.read_status(text):
+                    self.header["Status"] = text.text
+            case "tenant":
+                self.notes.mark_read(text.line)
+                self._read_tenant(text)
+            case _:
+                self.header[name] = text.text
+
+    def _read_tenant(self, text: Text) -> None:
+        """Read `> Tenant: tenantId`, which means the same as the line in the context."""
+        fields = _CONTEXT_LABELS["Tenant"].read_text(text, ("context",), self.notes)
+        if fields is None:
+            self.header["Tenant"] = text.text
+        else:
+            self.context = Context(**fields)
+
+    def stands_alone(self, section: MarkdownSection, above: str | None) -> bool:
+        """Whether a deeper section is a known one, at the wrong level, and not a part of the section above it."""
+        title = _SECTIONS.find(section.title.text)
+        if above == "Entities":
+            # `### Notes` may be an entity, and below an entity it is the author's own. No entity has a table of
+            # patterns.
+            return title in {*TABLES, PATTERNS} and _is_about_patterns(section)
+        return title in _ANYWHERE
 
 
 def read_document(source: str) -> WorkloadReading:
@@ -114,35 +133,28 @@ def read_document(source: str) -> WorkloadReading:
     """
     document = _Document()
     notes = document.notes
-    source = source.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    if len(source) > MOST_CHARACTERS or "\0" in source:
-        problem = "is not text" if "\0" in source else f"has more than {MOST_CHARACTERS:,} characters"
-        notes.say(codes.UNREADABLE, None, f"the document {problem}", "see `prejoin explain PJ100`")
+    parts = document.parse(source)
+    if parts is None:
         return WorkloadReading(Workload(), tuple(notes.diagnostics), notes.places)
-    try:
-        sections = parse(source)
-    except DocumentTooLargeError as problem:
-        notes.say(codes.UNREADABLE, problem.where, str(problem), "split it; see `prejoin explain PJ100`")
-        return WorkloadReading(Workload(), tuple(notes.diagnostics), notes.places)
-    for section, below in _grouped(sections):
-        _section(section, below, document)
+    source, sections = parts
+    for section, below in document.group(sections):
+        _read_section(section, below, document)
     if not document.title:
         notes.say(codes.NO_TITLE, None, "the document has no title", "begin it with `# ` and the application's name")
-    for name, found in (
-        ("Entities", document.entities),
-        ("Access Patterns", document.reads or document.writes or document.deletes),
-    ):
-        if not found and not any(d.code == codes.NO_COLUMN.id for d in notes.diagnostics):
-            _missing(name, document)
+    if all(diagnostic.code != codes.NO_COLUMN.id for diagnostic in notes.diagnostics):
+        if not document.lists["entities"]:
+            _report_missing("Entities", document)
+        if not any(document.lists[kind.field] for kind in PATTERN_TABLES):
+            _report_missing(PATTERNS, document)
     report_unread_columns(document.tables, document.workload(), notes)
     report_unread_lines(source, document.regions, notes)
-    written = with_contents(settle(document.workload()))
-    workload = expand(written)
-    move_places(notes.places, written, workload)
+    written_workload = with_contents(settle(document.workload()))
+    workload = expand(written_workload)
+    move_places(notes.places, written_workload, workload)
     return WorkloadReading(workload, in_order(notes.diagnostics), notes.places)
 
 
-def _missing(name: str, document: _Document) -> None:
+def _report_missing(name: str, document: _Document) -> None:
     """Report a required section that is missing or empty."""
     heading = document.headings.get(name)
     if heading is None:
@@ -156,72 +168,32 @@ def _missing(name: str, document: _Document) -> None:
         document.notes.say(codes.NO_SECTION, heading, f"no table of patterns stands below `## {heading.text}`", fix)
 
 
-def _grouped(sections: tuple[MarkdownSection, ...]) -> Iterator[tuple[MarkdownSection, list[MarkdownSection]]]:
-    """Sections with their subsections."""
-    at = 0
-    while at < len(sections):
-        section = sections[at]
-        at += 1
-        below = []
-        known = _SECTIONS.find(section.title.text)
-        if section.level >= 2 and known != "Access Patterns":
-            while at < len(sections) and sections[at].level > section.level:
-                if _stands_alone(sections[at], known):
-                    break
-                below.append(sections[at])
-                at += 1
-        yield section, below
-
-
-def _stands_alone(section: MarkdownSection, above: str | None) -> bool:
-    """Whether a deeper section is a known one, at the wrong level, and not a part of the section above it."""
-    title = _SECTIONS.find(section.title.text)
-    if above == "Entities":
-        # `### Notes` may be an entity, and below an entity it is the author's own. No entity has a table of patterns.
-        return title in (_TABLES | {"Access Patterns", "Item Collection Candidates"}) and _is_about_patterns(section)
-    return title in _ANYWHERE
-
-
 def _is_about_patterns(section: MarkdownSection) -> bool:
     return _SECTIONS.find(section.title.text) == "Access Patterns" or any("|" in block.raw for block in section.blocks)
 
 
-def _section(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
+def _read_section(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
     title = section.title
     last = below[-1].last if below else section.last
-    name = _SECTIONS.find(title.text) or (document.seen[-1] if document.seen else "")
-    document.regions.append(Region(title.line, last, name, own=_SECTIONS.find(title.text) is None))
-    if section.level == 0 or (section.level == 1 and not document.title and not document.seen):
-        _front(section, document)
-        return
-    known = _SECTIONS.find(title.text)
-    if known is None:
-        _own(section, below, document)
-        return
-    document.seen.append(known)
-    document.headings.setdefault(known, title)
-    handlers: dict[str, Callable[[MarkdownSection, list[MarkdownSection], _Document], None]] = {
-        "Domain Overview": _overview,
-        "Context": _context,
-        "Entities": _entities,
-        "Access Patterns": _access_patterns,
-        "Item Collection Candidates": _patterns,
-        "Decisions": _decisions,
-        "Notes and Decisions": _decisions,
-        "Notes": _remarks,
-    }
-    handlers.get(known, _patterns)(section, below, document)
+    known_title = _SECTIONS.find(title.text)
+    document.regions.append(Region(title.line, last, known_title or document.last_seen, own=known_title is None))
+    if document.is_front(section):
+        document.read_front(section)
+    elif known_title is None:
+        _read_own_section(section, below, document)
+    else:
+        document.seen.append(known_title)
+        document.headings.setdefault(known_title, title)
+        _READERS[known_title](section, below, document)
 
 
-def _own(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
+def _read_own_section(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
     """Keep a section of the author's own without reading it."""
     if near := _SECTIONS.near(section.title.text) or _begins_with_known(section.title.text):
-        message = f"the section `{section.title.text}` is not read"
-        document.notes.say(codes.HEADING, section.title, message, f"did you mean `{near}`?", near)
+        document.report_section(section.title, near, near)
     for part in (section, *below):
-        _own_tables(part, section.title.text, document)
-    after = document.seen[-1] if document.seen else ""
-    document.sections.append(Section(section.title.text, whole_text(section, below), after, max(section.level, 2)))
+        _check_own_tables(part, section.title.text, document)
+    document.keep_section(section, below)
 
 
 def _begins_with_known(title: str) -> str | None:
@@ -229,166 +201,66 @@ def _begins_with_known(title: str) -> str | None:
     return next((name for name in sorted(_ANYWHERE) if normal(title).startswith(f"{name.lower()} ")), None)
 
 
-def _own_tables(section: MarkdownSection, title: str, document: _Document) -> None:
+def _check_own_tables(section: MarkdownSection, title: str, document: _Document) -> None:
     """The tables in a section of the author's own are not read. Tables of patterns are reported."""
     for block in section.blocks:
         if block.kind != "table":
             continue
         document.notes.mark_read(block.line, block.height)
-        columns = {_PATTERN_COLUMNS.find(cell.text) for cell in block.header}
-        collections = {_COLLECTION_COLUMNS.find(cell.text) for cell in block.header}
-        if {"ID", "Entity"} <= columns or {"Group", "Entities", "Access Patterns"} <= collections:
-            where = Text(block.raw.split("\n")[0], block.line, 1)
-            fix = "put `### Reads`, `### Writes` or `### Deletes` above them"
+        if {"ID", "Entity"} <= {_PATTERN_COLUMNS.find(cell.text) for cell in block.header}:
             message = f"the patterns below `{title}` are not read"
-            if "ID" not in columns:
-                fix = "put `## Item Collection Candidates` above it"
-                message = f"the table below `{title}` is not read"
-            document.notes.say(codes.STRAY_PATTERNS, where, message, fix)
-
-
-def _front(section: MarkdownSection, document: _Document) -> None:
-    """The title, and the header lines below it: `> Status: DRAFT`."""
-    if section.level == 1:
-        document.title = section.title.text
-        document.notes.places.mark(("title",), section.title)
-    for block in section.blocks:
-        lines = [(block.line + i, line) for i, line in enumerate(block.raw.split("\n"))]
-        uncommented = without_comments(block.raw).split("\n")
-        matches = [(block.line + i, _HEADER_LINE.match(line)) for i, line in enumerate(uncommented)]
-        has_status = any(m and m[1].lower() == "status" for _, m in matches)
-        if not has_status and (section.level == 0 or block.kind != "quote"):
-            document.keep("front", block.raw)
+            fix = "put `### Reads`, `### Writes` or `### Deletes` above them"
+        elif {"Group", "Entities", "Access Patterns"} <= {COLLECTIONS.names.find(cell.text) for cell in block.header}:
+            message = f"the table below `{title}` is not read"
+            fix = "put `## Item Collection Candidates` above it"
+        else:
             continue
-        left = []
-        for (number, line), (_, match) in zip(lines, matches, strict=True):
-            if match is None:
-                left.append(line)
-            elif match[1].lower() == "status":
-                document.notes.mark_read(number)
-                _status(Text(match[2], number, match.start(2) + 1), document)
-            elif match[1].lower() == "tenant":
-                document.notes.mark_read(number)
-                _tenant(Text(match[2], number, match.start(2) + 1), document)
-            else:
-                document.header[match[1]] = match[2]
-        document.keep("front", "\n".join(left))
+        document.notes.say(codes.STRAY_PATTERNS, block.first_line, message, fix)
 
 
-def _status(text: Text, document: _Document) -> None:
-    try:
-        document.status = Status(text.text.strip("*_` ").upper())
-    except ValueError:
-        message = f"`{text.text}` is not a status"
-        document.notes.say(codes.STATUS, text, message, "write `DRAFT`, `REVIEWED` or `APPROVED`")
-        document.header["Status"] = text.text
-
-
-def _tenant(text: Text, document: _Document) -> None:
-    """`> Tenant: tenantId` below the title means the same as the line in the context."""
-    document.notes.places.mark(("context", "tenant"), text)
-    tenant = document.notes.attempt(codes.TENANTS, text, read_tenant)
-    if tenant is None:
-        document.header["Tenant"] = text.text
-    else:
-        document.context = Context(tenant=tenant)
-
-
-def _overview(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
-    if raw := whole_text(section, below):
-        document.overview.append(raw)
-
-
-def _remarks(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
-    if raw := whole_text(section, below):
-        document.remarks.append(raw)
+def _read_texts(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
+    """Read a section that is text as a whole: the overview and the notes."""
+    if text := whole_text(section, below):
+        name = _SECTIONS.find(section.title.text)
+        document.texts["notes" if name == "Notes" else "overview"].append(text)
 
 
 # --- Context --------------------------------------------------------------------------------------------------------
 
 
-def _context(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
-    fields: dict[str, object] = {}
+def _read_context(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
+    fields: Fields = {"tenant": document.context.tenant if document.context else None}  # it may be below the title
     verbatim: dict[str, str] = {}
     for block in section.blocks:
         if block.kind != "list":
             document.keep("Context", block.raw)
             continue
         for item in block.items:
-            labelled = split_label(item.text, _BARE_CONTEXT_LABEL)
-            if labelled is None:
-                document.keep("Context", "- " + item.flat().replace("\n", "<br>"))
+            label_and_text = split_label(item.text, _BARE_CONTEXT_LABEL)
+            if label_and_text is None:
+                document.keep("Context", item.as_line())
                 continue
-            _context_line(labelled[0], labelled[1], item, fields, verbatim, document)
-    for extra in below:
-        document.keep("Context", whole_text(extra, []))
-    above = document.context  # the tenant may be below the title
-    fields.setdefault("tenant", above.tenant if above else None)
-    document.context = Context(**fields, verbatim=verbatim)  # type: ignore[arg-type]
-
-
-def _context_line(
-    title: Text,
-    text: Text,
-    item: ListItem,
-    fields: dict[str, object],
-    verbatim: dict[str, str],
-    document: _Document,
-) -> None:
-    label = _CONTEXT.find(title.text)
-    if label is None:
-        if near := _CONTEXT.near(title.text):
-            code = codes.LABEL.as_error if near == "Tenant" else codes.LABEL
-            document.notes.say(code, title, f"`{title.text}` is not read", f"did you mean `{near}`?", near)
-    else:
-        document.notes.places.mark(("context", _FIELDS[label][0]), text)
-        # Ignoring a tenant line would give a table without tenants.
-        code = codes.TENANTS if label == "Tenant" else codes.WORDING
-        value = document.notes.attempt(code, text, _FIELDS[label][1])
-        if value is not None:
-            fields[_FIELDS[label][0]] = value
-            return
-    verbatim[label or title.text] = "\n".join(
-        p for p in (text.lines(), *(i.flat() for i in item.items), item.rest) if p
-    )
-
-
-def _share(text: str) -> float:
-    match = re.fullmatch(r"~?\s*(\d{1,3}(?:\.\d{1,6})?)\s*%", text.strip(), re.ASCII)
-    if not match or float(match[1]) > 100:
-        raise Inexact(f"`{text}` is not a share", "write per cent: `10%`", 0, text)
-    return float(match[1])
-
-
-def _one_of(kind: type[Stage] | type[Stability] | type[Experience]) -> Callable[[str], object]:
-    def read(text: str) -> object:
-        try:
-            return kind(text.strip().lower())
-        except ValueError:
-            choices = " or ".join(f"`{k.value}`" for k in kind)
-            raise Inexact(f"`{text}` is not one of the choices", f"write {choices}", 0, text) from None
-
-    return read
-
-
-_FIELDS: dict[str, tuple[str, Callable[[str], object]]] = {
-    "Teams": ("teams", read_count),
-    "Stage": ("stage", _one_of(Stage)),
-    "Access patterns": ("patterns", _one_of(Stability)),
-    "Analytics": ("analytics", _share),
-    "Ad-hoc queries": ("ad_hoc", read_yes_no),
-    "GraphQL": ("graphql", read_yes_no),
-    "Experience": ("experience", _one_of(Experience)),
-    "Tenant": ("tenant", read_tenant),
-}
+            title, text = label_and_text
+            name = _CONTEXT.find(title.text)
+            values = _CONTEXT_LABELS[name].read_text(text, ("context",), document.notes) if name else None
+            if name is None:
+                report_misspelt(title, _CONTEXT, _CONTEXT_LABELS, document.notes)
+            if values is None:
+                verbatim[name or title.text] = replace(item, text=text).flat()
+            else:
+                fields |= values
+    for subsection in below:
+        document.keep("Context", whole_text(subsection, []))
+    document.context = Context(**fields, verbatim=verbatim)
 
 
 # --- Entities and patterns ------------------------------------------------------------------------------------------
 
 
-def _entities(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
+def _read_entities(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
     for block in section.blocks:
         document.keep("Entities", block.raw)
+    entities = document.lists["entities"]
     at = 0
     while at < len(below):
         head = below[at]
@@ -397,63 +269,78 @@ def _entities(section: MarkdownSection, below: list[MarkdownSection], document: 
         while at < len(below) and below[at].level > head.level:
             deeper.append(below[at])
             at += 1
-        path = ("entities", len(document.entities))
-        document.entities.append(read_entity(head, deeper, document.notes, path))
+        entities.append(read_entity(head, deeper, document.notes, ("entities", len(entities))))
 
 
-def _access_patterns(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
+def _read_access_patterns(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
     for block in section.blocks:
         if block.kind == "table":
-            where = Text(block.raw.split("\n")[0], block.line, 1)
             fix = "put `### Reads`, `### Writes` or `### Deletes` above it"
-            document.notes.say(codes.STRAY_PATTERNS, where, "this table does not say what kind of patterns it has", fix)
+            message = "this table does not say what kind of patterns it has"
+            document.notes.say(codes.STRAY_PATTERNS, block.first_line, message, fix)
             document.notes.mark_read(block.line, block.height)
-        document.keep("Access Patterns", block.raw)
+        document.keep(PATTERNS, block.raw)
 
 
-def _patterns(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
-    known = _SECTIONS.find(section.title.text) or ""
-    kind = "collections" if known == "Item Collection Candidates" else known.lower()
-    found: list[Read | Write | ItemCollection] = getattr(document, kind)
+def _read_tables(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
+    """Read a section of tables: of patterns, or of item collections."""
+    title = document.last_seen
+    kind = TABLES[title]
     for block in section.blocks:
         if block.kind != "table":
-            document.keep(known, block.raw)
+            document.keep(title, block.raw)
             continue
-        rows = read_table(block, kind, document.notes, len(found))
-        found.extend(rows)
-        if kind != "collections":
+        document.notes.mark_read(block.line, block.height)
+        rows = read_rows(block, kind, document.notes, _TABLE_CODES) or ()
+        for row in rows:
+            _read_row(row, kind, document)
+        if kind is not COLLECTIONS:
             document.tables.append(PatternTable(kind, block))
-        if not rows and block.rows:
-            document.keep(known, block.raw)
-    for extra in below:
-        _own_tables(extra, extra.title.text, document)
-        document.keep(known, f"{'#' * extra.level} {extra.title.text}\n\n{extra.raw}")
+        if block.rows and not rows:
+            document.keep(title, block.raw)
+    for subsection in below:
+        _check_own_tables(subsection, subsection.title.text, document)
+        document.keep(title, subsection.whole)
+
+
+def _read_row(row: TableRow, kind: TableKind, document: _Document) -> None:
+    notes = document.notes
+    path: Path = (kind.field, len(document.lists[kind.field]))
+    notes.places.mark(path, row.first)
+    fields, inexact = read_fields(kind.columns, row, path, notes, NONE)
+    if fields.get("combine") is True:
+        fix = "write `Collection` (side by side under one id) or `Join` (the first names the second)"
+        notes.say(codes.COMBINE_HOW, row.cells["Multi-Entity"], "`Yes` is read as `Collection`", fix, "Collection")
+        fields["combine"] = Combine.COLLECTION
+    elif fields.get("combine") is False:
+        fields["combine"] = None
+    if kind is not COLLECTIONS and not row.cells.get("Input Parameters"):
+        fix = "write the attributes that the caller knows, or `-` for none"
+        message = f"{fields.get('id') or 'this pattern'} does not say its inputs"
+        notes.say(codes.NO_INPUTS, row.cells["ID"], message, fix)
+    document.lists[kind.field].append(kind.row(**fields, verbatim={**row.own, **inexact}))
 
 
 # --- Decisions ------------------------------------------------------------------------------------------------------
 
 
-def _decisions(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
-    remarks = _SECTIONS.find(section.title.text) == "Notes and Decisions"
+def _read_decisions(section: MarkdownSection, below: list[MarkdownSection], document: _Document) -> None:
+    decisions = document.lists["decisions"]
     for block in section.blocks:
         if block.kind != "list":
             document.keep("Decisions", block.raw)
             continue
         for item in block.items:
-            document.notes.places.mark(("decisions", len(document.decisions)), item.text)
+            document.notes.places.mark(("decisions", len(decisions)), item.text)
             decision = _decision(item)
+            decisions.append(decision)
             if decision.pin is not None:
                 document.notes.mark_read(item.text.line)
-            document.decisions.append(decision)
-            if not remarks and decision.pin is None and _PIN_WORDS.search(item.text.text):
-                document.notes.say(
-                    codes.DECISION,
-                    item.text,
-                    "this is kept as a note; the designer does not act on it",
-                    PIN_FIX,
-                )
-    for extra in below:
-        document.keep("Decisions", f"{'#' * extra.level} {extra.title.text}\n\n{extra.raw}")
+            elif document.last_seen == "Decisions" and _PIN_WORDS.search(item.text.text):
+                message = "this is kept as a note; the designer does not act on it"
+                document.notes.say(codes.DECISION, item.text, message, PIN_FIX)
+    for subsection in below:
+        document.keep("Decisions", subsection.whole)
 
 
 def _decision(item: ListItem) -> Decision:
@@ -472,7 +359,19 @@ def read_decision(text: str) -> Decision:
     if pin := read_pin(text):
         return Decision(pin)
     for dash in (" - ", " – ", " — "):
-        head, found, tail = text.partition(dash)
-        if found and (pin := read_pin(head)):
+        head, separator, tail = text.partition(dash)
+        if separator and (pin := read_pin(head)):
             return Decision(pin, tail.strip())
     return Decision(text=text)
+
+
+_READERS: dict[str, Callable[[MarkdownSection, list[MarkdownSection], _Document], None]] = {
+    "Domain Overview": _read_texts,
+    "Context": _read_context,
+    "Entities": _read_entities,
+    PATTERNS: _read_access_patterns,
+    **dict.fromkeys(TABLES, _read_tables),
+    "Decisions": _read_decisions,
+    "Notes and Decisions": _read_decisions,
+    "Notes": _read_texts,
+}

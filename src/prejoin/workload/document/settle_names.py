@@ -62,8 +62,8 @@ class _Exact:
     def __call__(self, name: str) -> str:
         if name in self._exact:
             return name
-        found = self._forms.get(name.lower(), set())
-        return next(iter(found)) if len(found) == 1 else name
+        spellings = self._forms.get(name.lower(), set())
+        return next(iter(spellings)) if len(spellings) == 1 else name
 
 
 def _context(context: Context | None, exact: _Exact) -> Context | None:

@@ -1,164 +1,305 @@
-"""The tables of a document: known columns and labels with their synonyms, and rows of cells."""
+"""The sections of access patterns, the columns of their tables, and the labels of their lists."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
-from prejoin.diagnostics import Code
-from prejoin.workload.document.markdown import MarkdownBlock, Text
-from prejoin.workload.read_result import Notes
+from prejoin.constructs.registry import CONSTRUCTS
+from prejoin.workload import codes
+from prejoin.workload.conditions import leaves, values_of
+from prejoin.workload.document.columns import Column, Fields, TableKind
+from prejoin.workload.document.markdown import Text
+from prejoin.workload.grammar import answers, attributes, inputs, lexer, quantities, statements, values, writes
+from prejoin.workload.grammar.lexer import Inexact
+from prejoin.workload.model import (
+    Experience,
+    ItemCollection,
+    Read,
+    Stability,
+    Stage,
+    Verb,
+    Workload,
+    Write,
+)
 
-OVERFLOW = "Overflow"
-"""The column for cells after the last one."""
-
-
-@dataclass(frozen=True, slots=True)
-class TableRow:
-    first: Text
-    """The place where the row begins."""
-    cells: Mapping[str, Text]
-    """Cells by column: the known name, or the author's own."""
-    own: Mapping[str, str]
-    """Cells in the author's own columns."""
-
-
-@dataclass(frozen=True, slots=True)
-class TableCodes:
-    """The codes of diagnostics about a table."""
-
-    near: Code
-    missing: Code
-    too_many: Code
-    too_few: Code | None = None
-    """None where a row may leave out its last cells."""
-
-
-def read_rows(
-    block: MarkdownBlock, columns: KnownNames, must: Sequence[str], notes: Notes, say: TableCodes
-) -> tuple[TableRow, ...] | None:
-    """The rows of a table; None, with a diagnostic, if it lacks a required column."""
-    header = _header(block, columns, must, notes, say)
-    if header is None:
-        return None
-    return tuple(_row(block, cells, header, columns, notes, say) for cells in block.rows)
-
-
-def _row(
-    block: MarkdownBlock, cells: tuple[Text, ...], header: list[str], columns: KnownNames, notes: Notes, say: TableCodes
-) -> TableRow:
-    named = dict(zip(header, cells, strict=False))
-    own = {}
-    if len(cells) > len(header):
-        extra = cells[len(header)]
-        message = f"this row has {len(cells)} cells, the table {len(header)} columns"
-        notes.say(say.too_many, extra, message, "write `\\|` for a `|` inside a cell")
-        own[OVERFLOW] = " | ".join(c.text for c in cells[len(header) :])
-    elif len(cells) < len(header) and say.too_few:
-        missing = ", ".join(f"`{name}`" for name in header[len(cells) :])
-        message = f"this row has {len(cells)} cells, the table {len(header)} columns: {missing} would be empty"
-        notes.say(say.too_few, cells[0], message, "write all of them; `-` stands for none")
-    own |= {name: cell.lines() for name, cell in named.items() if cell and name not in columns.known}
-    return TableRow(cells[0] if cells else Text("", block.line, 1), named, own)
-
-
-def _header(
-    block: MarkdownBlock, columns: KnownNames, must: Sequence[str], notes: Notes, say: TableCodes
-) -> list[str] | None:
-    names: list[str] = []
-    in_table = {columns.find(cell.text) for cell in block.header}
-    for cell in block.header:
-        name = columns.find(cell.text)
-        if name in names:
-            notes.say(say.near, cell, f"the column `{cell.text}` is there twice", "give one of them another name")
-            name = None
-        elif name is None and (near := columns.near(cell.text)) and near not in in_table:
-            notes.say(say.near, cell, f"the column `{cell.text}` is not read", f"did you mean `{near}`?", near)
-        title = name or cell.text or OVERFLOW
-        while title in names:
-            title += " "
-        names.append(title)
-    missing = [column for column in must if column not in names]
-    if missing:
-        where = Text(block.raw.split("\n")[0], block.line, 1)
-        message = f"the table has no column {' and no column '.join(f'`{m}`' for m in missing)}"
-        notes.say(say.missing, where, message, f"the columns are {', '.join(columns.known)}")
-        return None
-    return names
-
-
-READS = (
-    "ID", "Entity", "Description", "Input Parameters", "Result", "Sort", "Paginated", "Frequency", "Consistency",
-    "Multi-Entity",
-)  # fmt: skip
-WRITES = (
-    "ID", "Entity", "Description", "Input Parameters", "Items Written", "Transaction", "Conditions", "Frequency",
-)  # fmt: skip
-DELETES = tuple("Items Deleted" if column == "Items Written" else column for column in WRITES)
-COLLECTIONS = ("Group", "Entities", "Access Patterns", "Rationale")
-ENTITY_LABELS = (
-    "Description", "Attributes", "Relationships", "Cardinality", "Size", "Retention", "History", "Unique", "Excludes",
-    "Owner", "Lifecycle", "Renamed from",
-)  # fmt: skip
-CONTEXT_LABELS = ("Teams", "Stage", "Access patterns", "Analytics", "Ad-hoc queries", "GraphQL", "Experience", "Tenant")
-SECTIONS = (
-    "Domain Overview", "Context", "Entities", "Access Patterns", "Reads", "Writes", "Deletes",
-    "Item Collection Candidates", "Decisions", "Notes",
-)  # fmt: skip
-NAME = "Name"
-"""The optional column with the names of patterns."""
-
-_OTHER_NAMES = {
-    "input parameters": ("input", "inputs", "parameters", "input parameter"),
-    "result": ("result type", "returns"),
-    "sort": ("sort required", "order", "sort order"),
-    "paginated": ("pagination", "pages"),
-    "frequency": ("rate",),
-    "multi-entity": ("multi entity", "multientity", "multiple entities"),
-    "items written": ("items deleted", "items", "writes"),
-    "items deleted": ("items written", "items", "deletes"),
-    "transaction": ("transactional", "atomic"),
-    "conditions": ("condition",),
-    "entity": ("entities",),
-    "entities": ("entity",),
-    "group": ("collection", "item collection", "name"),
-    "access patterns": ("patterns",),
-    "rationale": ("reason", "why"),
-    "domain overview": ("overview", "domain"),
-    "item collection candidates": ("item collections",),
-    "decisions": ("decisions and pins", "pins"),
-    "reads": ("read patterns", "read"),
-    "writes": ("write patterns", "write"),
-    "deletes": ("delete patterns", "delete"),
-    "cardinality": ("volume", "count"),
-    "size": ("item size",),
-    "retention": ("kept for",),
-    "relationships": ("relationship", "relations"),
+SECTIONS = {
+    "Domain Overview": ("Overview", "Domain"),
+    "Context": (),
+    "Entities": ("Entity",),
+    "Access Patterns": ("Patterns",),
+    "Reads": ("Read Patterns", "Read"),
+    "Writes": ("Write Patterns", "Write"),
+    "Deletes": ("Delete Patterns", "Delete"),
+    "Item Collection Candidates": ("Item Collections",),
+    "Decisions": ("Decisions and Pins", "Pins"),
+    "Notes": (),
 }
+"""The sections with their synonyms."""
+NONE = frozenset({"-", "–", "—", "n/a", "none"})
+"""Cells for "none". An empty cell means "not said"."""
 
 
-def normal(title: str) -> str:
-    return re.sub(r"\s+", " ", title.replace("*", "").replace("`", "")).strip(" :.").lower()
+def bare_label(labels: Iterable[Column]) -> re.Pattern[str]:
+    """A known label without the stars, or with other marks: `Attributes:`, `__Attributes__:`, `*Attributes*:`."""
+    names = "|".join(label.name for label in labels)
+    return re.compile(rf"[*_]{{0,2}}({names})(?:[*_]{{0,2}}\s*:[*_]{{0,2}}|[*_]{{1,2}})\s*", re.IGNORECASE)
 
 
-class KnownNames:
-    """A set of known names with their synonyms."""
+def read_line(text: str) -> str:
+    return "" if text in NONE else Text(text, 0, 0).lines()
 
-    def __init__(self, known: Iterable[str], others: Mapping[str, Sequence[str]] = _OTHER_NAMES) -> None:
-        self.known = tuple(known)
-        self.by_name: Mapping[str, str] = {
-            **{other: name for name in self.known for other in others.get(name.lower(), ())},
-            **{normal(name): name for name in self.known},
-        }
 
-    def find(self, title: str) -> str | None:
-        return self.by_name.get(normal(title))
+def write_yes_no(value: bool) -> str:
+    return "Yes" if value else "No"
 
-    def near(self, title: str) -> str | None:
-        """The known name that a title probably means: `Condition` or `Conditions (all)` for `Conditions`."""
-        if before := self.by_name.get(normal(title).partition(" (")[0]):
-            return before
-        match = get_close_matches(normal(title)[:60], self.by_name, 1, 0.8)
-        return self.by_name[match[0]] if match else None
+
+# --- Patterns -------------------------------------------------------------------------------------------------------
+
+
+def _input_names(fields: Fields) -> tuple[frozenset[str]]:
+    """The names of the inputs, which in actions and conditions are no constants."""
+    return (frozenset(parameter.attribute for parameter in fields.get("inputs", ())),)
+
+
+def _action_context(fields: Fields) -> tuple[frozenset[str], Verb]:
+    """The names of the inputs, and the verb that the description suggests, for the advice in a diagnostic."""
+    changing = re.match(
+        r"\s*(update|change|edit|set|rename|mark|increment|decrement|move)",
+        fields.get("description", ""),
+        re.IGNORECASE,
+    )
+    return (*_input_names(fields), Verb.UPDATE if changing else Verb.CREATE)
+
+
+def _attribute_names(pattern: Read | Write, workload: Workload) -> tuple[frozenset[str]]:
+    """Attributes of a pattern's entities: a constant of such a name is in quotes, because it is not the attribute."""
+    actions = () if isinstance(pattern, Read) else pattern.actions
+    entities = [workload.entity(name) for name in (*pattern.entities, *(action.entity for action in actions))]
+    names = {attribute.name for entity in entities if entity for attribute in entity.attributes}
+    checks = () if isinstance(pattern, Read) else pattern.checks
+    values = [value for parameter in pattern.inputs for value in parameter.values]
+    values += [value for check in checks for leaf in leaves(check) for value in values_of(leaf)]
+    values += [change.value for action in actions for change in action.changes if change.value]
+    # An input that is missing is written `:name`, which only a name that is not among them is.
+    return (frozenset(names) - {value.param for value in values if value.param},)
+
+
+def _variable_names(pattern: Write, workload: Workload) -> tuple[frozenset[str]]:
+    """Names that are no constants in a write: of inputs and of attributes."""
+    (names,) = _attribute_names(pattern, workload)
+    return (names | {parameter.attribute for parameter in pattern.inputs},)
+
+
+ID = Column("ID", ("id",), read_line, is_required=True)
+NAME = Column("Name", ("name",), read_line, if_used=True)
+DESCRIPTION = Column("Description", ("description",), read_line)
+ENTITY = Column(
+    "Entity",
+    ("entities",),
+    lexer.read_names,
+    lexer.write_names,
+    codes.UNKNOWN_ENTITY,
+    ("Entities",),
+    is_required=True,
+)
+INPUTS = Column(
+    "Input Parameters",
+    ("inputs",),
+    inputs.read_inputs,
+    inputs.write_inputs,
+    codes.INPUTS,
+    ("Input", "Inputs", "Parameters", "Input Parameter"),
+    empty="-",
+    write_context=_attribute_names,
+)
+FREQUENCY = Column("Frequency", ("rate",), quantities.read_rate, quantities.write_rate, codes.RATE, ("Rate",))
+RESULT = Column(
+    "Result",
+    ("result", "needs", "limit"),
+    answers.read_result,
+    answers.write_result,
+    codes.RESULT,
+    ("Result Type", "Returns"),
+    is_required=True,
+)
+SORT = Column(
+    "Sort",
+    ("sort",),
+    answers.read_sort,
+    answers.write_sort,
+    codes.SORT,
+    ("Sort Required", "Order", "Sort Order"),
+    empty="-",
+)
+PAGINATED = Column(
+    "Paginated",
+    ("paginated", "page"),
+    answers.read_page,
+    answers.write_page,
+    codes.PAGE,
+    ("Pagination", "Pages"),
+)
+CONSISTENCY = Column("Consistency", ("consistency",), answers.read_consistency, str, codes.CONSISTENCY)
+MULTI_ENTITY = Column(
+    "Multi-Entity",
+    ("combine", "via"),
+    answers.read_combine,
+    answers.write_combine,
+    codes.COMBINE,
+    ("Multi Entity", "MultiEntity", "Multiple Entities"),
+)
+ITEMS_WRITTEN = Column(
+    "Items Written",
+    ("actions",),
+    writes.read_actions,
+    writes.write_actions,
+    codes.ACTIONS,
+    ("Items Deleted", "Items", "Writes"),
+    is_required=True,
+    read_context=_action_context,
+    write_context=_variable_names,
+)
+ITEMS_DELETED = replace(
+    ITEMS_WRITTEN,
+    name="Items Deleted",
+    synonyms=("Items Written", "Items", "Deletes"),
+    read_context=lambda fields: (*_input_names(fields), Verb.DELETE),
+)
+TRANSACTION = Column(
+    "Transaction",
+    ("atomic",),
+    answers.read_yes_no,
+    write_yes_no,
+    codes.TRANSACTION,
+    ("Transactional", "Atomic"),
+)
+CONDITIONS = Column(
+    "Conditions",
+    ("checks",),
+    writes.read_checks,
+    writes.write_checks,
+    codes.CONDITIONS,
+    ("Condition",),
+    empty="-",
+    read_context=_input_names,
+    write_context=_variable_names,
+)
+_HEAD = (ID, ENTITY, DESCRIPTION, INPUTS)
+READS = TableKind(
+    "reads",
+    (*_HEAD, RESULT, SORT, PAGINATED, FREQUENCY, CONSISTENCY, MULTI_ENTITY, NAME),
+    partial(Read, id=""),
+)
+WRITES = TableKind("writes", (*_HEAD, ITEMS_WRITTEN, TRANSACTION, CONDITIONS, FREQUENCY, NAME), partial(Write, id=""))
+DELETES = TableKind("deletes", (*_HEAD, ITEMS_DELETED, TRANSACTION, CONDITIONS, FREQUENCY, NAME), partial(Write, id=""))
+PATTERN_TABLES = (READS, WRITES, DELETES)
+
+
+# --- Collections ----------------------------------------------------------------------------------------------------
+
+
+def _read_ids(text: str) -> tuple[str, ...]:
+    return tuple(text.replace(",", " ").replace(";", " ").split())
+
+
+COLLECTIONS = TableKind(
+    "collections",
+    (
+        Column("Group", ("name",), read_line, synonyms=("Collection", "Item Collection", "Name"), is_required=True),
+        Column(
+            "Entities", ("entities",), lexer.read_names, lexer.write_names, codes.WORDING, ("Entity",), is_required=True
+        ),
+        Column("Access Patterns", ("patterns",), _read_ids, ", ".join, codes.WORDING, ("Patterns",)),
+        Column("Rationale", ("text",), read_line, synonyms=("Reason", "Why")),
+    ),
+    partial(ItemCollection, name=""),
+)
+TABLES = {"Reads": READS, "Writes": WRITES, "Deletes": DELETES, "Item Collection Candidates": COLLECTIONS}
+"""The tables by their sections."""
+
+
+# --- Entities -------------------------------------------------------------------------------------------------------
+
+
+def _entity_name(fields: Fields) -> tuple[str]:
+    return (fields["name"],)
+
+
+def _write_former_name(name: str) -> str:
+    return lexer.write_name(name) if name else ""
+
+
+ATTRIBUTES = Column(
+    "Attributes", ("attributes",), attributes.read_attribute, attributes.write_attribute, codes.ATTRIBUTE
+)
+"""A list, with an attribute in each line."""
+RELATIONSHIPS = Column(
+    "Relationships",
+    ("relationships",),
+    statements.read_relationship,
+    statements.write_relationship,
+    codes.RELATIONSHIP,
+    ("Relationship", "Relations"),
+)
+"""A list, with a relationship in each line."""
+ENTITY_LABELS = (
+    Column("Description", ("description",)),
+    ATTRIBUTES,
+    RELATIONSHIPS,
+    Column(
+        "Cardinality",
+        ("singleton", "cardinality"),
+        quantities.read_cardinality,
+        quantities.write_cardinality,
+        codes.QUANTITY,
+        ("Volume", "Count"),
+        place="cardinality",
+        read_context=_entity_name,
+    ),
+    Column("Size", ("size",), quantities.read_size, quantities.write_size, codes.QUANTITY, ("Item size",)),
+    Column("Retention", ("retention",), values.read_retention, quantities.write_span, codes.QUANTITY, ("Kept for",)),
+    *(Column(line.grammar.label, (line.name,), line.read, line.write, codes.QUANTITY.as_error) for line in CONSTRUCTS),
+    Column("Unique", ("unique",), lexer.read_name_groups, lexer.write_name_groups, codes.WORDING.as_error),
+    Column("Excludes", ("excludes",), lexer.read_names, lexer.write_names, codes.WORDING.as_error),
+    Column("Owner", ("owner",)),
+    Column("Lifecycle", ("lifecycle",)),
+    Column("Renamed from", ("renamed_from",), lexer.read_former_name, _write_former_name, codes.WORDING.as_error),
+)
+
+
+# --- Context --------------------------------------------------------------------------------------------------------
+
+
+def _read_share(text: str) -> float:
+    match = re.fullmatch(r"~?\s*(\d{1,3}(?:\.\d{1,6})?)\s*%", text.strip(), re.ASCII)
+    if not match or float(match[1]) > 100:
+        raise Inexact(f"`{text}` is not a share", "write per cent: `10%`", 0, text)
+    return float(match[1])
+
+
+def _read_choice(kind: type[Stage] | type[Stability] | type[Experience]) -> Callable[[str], Any]:
+    def read(text: str) -> object:
+        try:
+            return kind(text.strip().lower())
+        except ValueError:
+            choices = " or ".join(f"`{choice.value}`" for choice in kind)
+            raise Inexact(f"`{text}` is not one of the choices", f"write {choices}", 0, text) from None
+
+    return read
+
+
+CONTEXT_LABELS = (
+    Column("Teams", ("teams",), quantities.read_count, str, codes.WORDING),
+    Column("Stage", ("stage",), _read_choice(Stage), str, codes.WORDING),
+    Column("Access patterns", ("patterns",), _read_choice(Stability), str, codes.WORDING, ("Patterns",)),
+    Column("Analytics", ("analytics",), _read_share, "{:g}%".format, codes.WORDING),
+    Column("Ad-hoc queries", ("ad_hoc",), answers.read_yes_no, write_yes_no, codes.WORDING),
+    Column("GraphQL", ("graphql",), answers.read_yes_no, write_yes_no, codes.WORDING),
+    Column("Experience", ("experience",), _read_choice(Experience), str, codes.WORDING),
+    # To ignore the line of the tenant would give a table without tenants.
+    Column("Tenant", ("tenant",), statements.read_tenant, statements.write_tenant, codes.TENANTS),
+)

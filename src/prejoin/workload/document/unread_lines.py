@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from prejoin.workload import codes
+from prejoin.workload.document.columns import known_names
 from prejoin.workload.document.markdown import Text
 from prejoin.workload.document.read_entities import is_attribute
-from prejoin.workload.document.tables import CONTEXT_LABELS, DELETES, ENTITY_LABELS, READS, WRITES, KnownNames
+from prejoin.workload.document.tables import CONTEXT_LABELS, ENTITY_LABELS, PATTERN_TABLES
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.statements import read_pin, read_relationship, read_tenant
 from prejoin.workload.read_result import Notes
@@ -21,7 +22,8 @@ from prejoin.workload.read_result import Notes
 _TABLE_SECTIONS = frozenset({"Access Patterns", "Reads", "Writes", "Deletes", "Item Collection Candidates"})
 _DECISION_SECTIONS = _TABLE_SECTIONS | {"Decisions", "Context"}
 _SETTING_SECTIONS = frozenset({"", "Domain Overview", "Context"})
-_COLUMNS = KnownNames((*READS, *WRITES, *DELETES))
+_COLUMNS = known_names(column for kind in PATTERN_TABLES for column in kind.columns)
+_SETTINGS = "|".join(label.name for label in CONTEXT_LABELS)
 _PIPE = re.compile(r"(?<!\\)\|")
 _RULE = frozenset(" \t>|:-")
 """The characters of a line below a header."""
@@ -30,7 +32,7 @@ _BULLETS = "-*+–—−•·‣◦●▪"
 _MARKS = re.compile(rf"(?:[>\s]|[{_BULLETS}](?=[\s|])|\d{{1,9}}[.)]\s)*")
 """Quotation marks, indentation and bullets, which make something else of a row."""
 _BULLET = re.compile(rf"[>\s]*(?:([{_BULLETS}])\s*(?!\1))?")
-_LISTED = re.compile(rf"[>\s]*[{_BULLETS}]")
+_LIST_ITEM = re.compile(rf"[>\s]*[{_BULLETS}]")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _UNSPACED_HEADING = re.compile(r" {0,3}#{2,6}[A-Za-z`]")
 _PATTERN_ID = re.compile(r"[A-Z][A-Z0-9]{0,9}-?\d+")
@@ -39,16 +41,17 @@ _FEWEST_CELLS = 5
 
 
 def _label(names: Iterable[str]) -> re.Pattern[str]:
-    return re.compile(rf"(?:\*\*|__)({'|'.join(names)})\s*:?(?:\*\*|__)|({'|'.join(names)})\s*:", re.IGNORECASE)
+    choice = "|".join(names)
+    return re.compile(rf"(?:\*\*|__)({choice})\s*:?(?:\*\*|__)|({choice})\s*:", re.IGNORECASE)
 
 
 _WORDS = frozenset({"Description", "Size", "Owner", "Lifecycle"})
 """Labels that people also write in the text of an attribute."""
-_ENTITY_LABEL = _label(ENTITY_LABELS)
+_ENTITY_LABEL = _label(label.name for label in ENTITY_LABELS)
 _UNMARKED_LABEL = re.compile(rf"({'|'.join(_WORDS)})\s*:", re.IGNORECASE)
 _ATTRIBUTES_LABEL = _label(["Attributes"])
-_SETTING = re.compile(rf"(?:\*\*|__)({'|'.join(CONTEXT_LABELS)})\s*:?(?:\*\*|__)", re.IGNORECASE)
-_BARE_SETTING = re.compile(rf"({'|'.join(CONTEXT_LABELS)})\s*:", re.IGNORECASE)
+_SETTING = re.compile(rf"(?:\*\*|__)({_SETTINGS})\s*:?(?:\*\*|__)", re.IGNORECASE)
+_BARE_SETTING = re.compile(rf"({_SETTINGS})\s*:", re.IGNORECASE)
 _BARE_TENANT = re.compile(r"Tenant\s*+:\s*+(\S.*)", re.IGNORECASE)
 _STATUS = re.compile(r"[^\w<]*+Status[*_]*+\s*+:[*_]*+\s*+[*_`]*+(?:DRAFT|REVIEWED|APPROVED)\b", re.IGNORECASE)
 _TENANT = re.compile(r"(?:\*\*|__)Tenant\s*:?(?:\*\*|__)", re.IGNORECASE)
@@ -67,25 +70,25 @@ class Region:
 
 
 def report_unread_lines(source: str, regions: Iterable[Region], notes: Notes) -> None:
-    written = source.split("\n")
+    source_lines = source.split("\n")
     lines = without_comments(source).split("\n")
     code = _code_lines(lines)
     for region in regions:
         numbers = [n for n in range(region.first, region.last + 1) if n <= len(lines) and n not in notes.read_lines]
         rows = [number for number in numbers if _is_row(lines[number - 1], region)]
         for group in _runs(rows):
-            _report_rows(lines, written, group, code, notes)
+            _report_rows(lines, source_lines, group, code, notes)
         for number in sorted({*numbers} - {*rows}):
             _report_line(lines[number - 1], number, region, notes)
 
 
 def _report_line(line: str, number: int, region: Region, notes: Notes) -> None:
-    where = Text(line.strip(), number, len(line) - len(line.lstrip()) + 1)
+    position = Text(line.strip(), number, len(line) - len(line.lstrip()) + 1)
     if region.section in _SETTING_SECTIONS and _STATUS.match(line):
         fix = "write it directly below the title: `> Status: DRAFT`"
-        notes.say(codes.STATUS, where, "the status is not read", fix)
+        notes.say(codes.STATUS, position, "the status is not read", fix)
     elif problem := _problem(line, region):
-        notes.say(codes.UNREAD_LINE, where, *problem)
+        notes.say(codes.UNREAD_LINE, position, *problem)
 
 
 def without_comments(source: str) -> str:
@@ -139,19 +142,21 @@ def _runs(numbers: list[int]) -> Iterator[list[int]]:
         yield run
 
 
-def _report_rows(lines: list[str], written: list[str], group: list[int], code: frozenset[int], notes: Notes) -> None:
+def _report_rows(
+    lines: list[str], source_lines: list[str], group: list[int], code: frozenset[int], notes: Notes
+) -> None:
     first = group[0]
     line = lines[first - 1]
     rows = sum(not _is_rule(lines[number - 1]) for number in group)
     if not rows:
         return  # a line of dashes alone loses nothing
     count = "this row is" if rows == 1 else f"these {rows} rows are"
-    why, fix = _cause(lines, written, group, code)
-    where = Text(line.strip(), first, len(line) - len(line.lstrip()) + 1)
-    notes.say(codes.UNREAD_ROW, where, f"{count} not read: {why}", fix)
+    why, fix = _cause(lines, source_lines, group, code)
+    position = Text(line.strip(), first, len(line) - len(line.lstrip()) + 1)
+    notes.say(codes.UNREAD_ROW, position, f"{count} not read: {why}", fix)
 
 
-def _cause(lines: list[str], written: list[str], group: list[int], code: frozenset[int]) -> tuple[str, str]:
+def _cause(lines: list[str], source_lines: list[str], group: list[int], code: frozenset[int]) -> tuple[str, str]:
     """Why rows are not in a table, and the fix. `lines` are those that are `written`, without comments."""
     line = lines[group[0] - 1]
     above = lines[group[0] - 2] if group[0] > 1 else ""
@@ -170,7 +175,7 @@ def _cause(lines: list[str], written: list[str], group: list[int], code: frozens
                 return "the table stands directly below other text", "put a blank line above the table"
             return f"the header has {len(header)} cells, and the line below it {cells}", f"write `{rule}` below it"
         return "the line of dashes below the header is missing", f"write `{rule}` below the header"
-    if not above.strip() and (comment := written[group[0] - 2].strip()):
+    if not above.strip() and (comment := source_lines[group[0] - 2].strip()):
         return f"the comment `{comment[:40]}` ends the table above it", "move the comment above or below the table"
     if not above.strip():
         return "a blank line ends the table above it", "remove the blank line"
@@ -195,7 +200,7 @@ def _code_lines(lines: list[str]) -> frozenset[int]:
 def _problem(line: str, region: Region) -> tuple[str, str] | None:
     """Why a line that was not read should have been, and the fix; None for text."""
     content = line[_BULLET.match(line).end() :].rstrip()  # type: ignore[union-attr]
-    listed = bool(_LISTED.match(line))
+    is_list_item = bool(_LIST_ITEM.match(line))
     if _UNSPACED_HEADING.match(line):
         heading = line.strip()
         level = len(heading) - len(heading.lstrip("#"))
@@ -208,14 +213,14 @@ def _problem(line: str, region: Region) -> tuple[str, str] | None:
     if region.own:
         return _problem_in_own_section(content)
     if region.section == "Entities":
-        return _problem_in_entity(content, listed)
+        return _problem_in_entity(content, is_list_item)
     label = _SETTING.match(content) or (_BARE_SETTING.match(content) if region.section == "Context" else None)
     if region.section in _SETTING_SECTIONS and label:
         return (
             f"the setting `{label[1]}` is not read",
             "write it as a list item below `## Context`, without indentation",
         )
-    if region.section in _DECISION_SECTIONS and content and _is_decision(content, region, listed):
+    if region.section in _DECISION_SECTIONS and content and _is_decision(content, region, is_list_item):
         return "this decision is not read", "write it as a list item below `## Decisions`, without indentation"
     return None
 
@@ -229,13 +234,13 @@ def _is_bare_tenant(content: str) -> bool:
         return False
 
 
-def _problem_in_entity(content: str, listed: bool) -> tuple[str, str] | None:
-    if _ENTITY_LABEL.match(content) and (listed or "*" in content[:2]) and not _UNMARKED_LABEL.match(content):
+def _problem_in_entity(content: str, is_list_item: bool) -> tuple[str, str] | None:
+    if _ENTITY_LABEL.match(content) and (is_list_item or "*" in content[:2]) and not _UNMARKED_LABEL.match(content):
         return (
             "this label is a part of the text above it",
             "write it as a list item, `- **Label**:`, without indentation",
         )
-    if (listed or content.startswith("`")) and is_attribute(content):
+    if (is_list_item or content.startswith("`")) and is_attribute(content):
         fix = "write it as a list item below `- **Attributes**:`, indented by two spaces"
         return "this attribute is a part of the text above it", fix
     if _is_relationship(content):
@@ -260,8 +265,8 @@ def _problem_in_own_section(content: str) -> tuple[str, str] | None:
     return None
 
 
-def _is_decision(content: str, region: Region, listed: bool) -> bool:
-    if not listed and region.section != "Decisions":
+def _is_decision(content: str, region: Region, is_list_item: bool) -> bool:
+    if not is_list_item and region.section != "Decisions":
         return False
     heads = (content, *(content.partition(dash)[0] for dash in (" - ", " – ", " — ")))
     return any(read_pin(head) is not None for head in heads)

@@ -49,8 +49,8 @@ def read_result(text: str) -> tuple[Result, tuple[str, ...], int | None]:
 
 
 def write_result(result: Result, needs: tuple[str, ...], limit: int | None) -> str:
-    wanted = f" ({', '.join(write_name(n) for n in needs)})" if needs else ""
-    return f"{result}{wanted}" + (f", limit {limit}" if limit else "")
+    attributes = f" ({', '.join(write_name(n) for n in needs)})" if needs else ""
+    return f"{result}{attributes}" + (f", limit {limit}" if limit else "")
 
 
 def read_sort(text: str) -> tuple[Sort, ...]:
@@ -60,16 +60,16 @@ def read_sort(text: str) -> tuple[Sort, ...]:
     Sort(attribute='createdAt', direction=<Direction.DESC: 'DESC'>)
     """
     tokens = CellTokens(text)
-    found = []
+    sort = []
     while not tokens.done:
         name = tokens.names("the attribute to sort by")
         if tokens.word("by"):
             name = f"{name}.{tokens.name('the attribute to sort by')}"
         direction = tokens.word("asc", "desc", "ascending", "descending") or "asc"
-        found.append(Sort(name, Direction.DESC if direction.startswith("desc") else Direction.ASC))
+        sort.append(Sort(name, Direction.DESC if direction.startswith("desc") else Direction.ASC))
         if not tokens.separators():
             tokens.expect_end(SORT_FIX)
-    return tuple(found)
+    return tuple(sort)
 
 
 def write_sort(sort: tuple[Sort, ...]) -> str:

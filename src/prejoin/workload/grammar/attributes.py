@@ -43,55 +43,55 @@ def read_attribute(text: str) -> Attribute:
     >>> read_attribute("`status` (PENDING | SHIPPED, mutable) - where it stands").type.values
     ('PENDING', 'SHIPPED')
     """
-    head, opening, rest = text.partition("(")
+    head, opening, after_opening = text.partition("(")
     if not opening:
         name, dash, tail = text.partition(" - ")
-        tokens = CellTokens(name)
+        tokens = CellTokens(name, code=False)
         attribute = Attribute(tokens.name("the attribute's name"), text=tail.strip() if dash else "")
         tokens.expect_end(LINE_FIX)
         return attribute
-    tokens = CellTokens(head)
+    tokens = CellTokens(head, code=False)
     name = tokens.name("the attribute's name")
     tokens.expect_end(LINE_FIX)
-    inside, tail = _closing(rest, len(head) + 1)
+    inside, tail = _split_at_closing(after_opening, len(head) + 1)
     shift = len(head) + 1
     try:
         attribute = _flags(name, CellTokens(inside))
     except Inexact as problem:
         raise Inexact(problem.message, problem.fix, problem.offset + shift, problem.text, problem.replacement) from None
-    return msgspec.structs.replace(attribute, text=_text(tail))
+    return msgspec.structs.replace(attribute, text=_read_text(tail))
 
 
-def _closing(rest: str, shift: int) -> tuple[str, str]:
+def _split_at_closing(text: str, shift: int) -> tuple[str, str]:
     """The text before and after the closing parenthesis; parentheses in quotes do not count."""
-    quoted = ""
-    at = 0
-    while at < len(rest):
-        char = rest[at]
-        if quoted and char == "\\":
-            at += 1
-        elif quoted:
-            quoted = "" if char == quoted else quoted
+    quote = ""
+    position = 0
+    while position < len(text):
+        char = text[position]
+        if quote and char == "\\":
+            position += 1
+        elif quote:
+            quote = "" if char == quote else quote
         elif char in "\"'`":
-            quoted = char
+            quote = char
         elif char == ")":
-            return rest[:at], rest[at + 1 :]
-        at += 1
+            return text[:position], text[position + 1 :]
+        position += 1
     raise Inexact("the parenthesis is not closed", LINE_FIX, shift - 1, "(")
 
 
-def _text(tail: str) -> str:
-    stripped = tail.strip()
+def _read_text(tail: str) -> str:
+    text = tail.strip()
     for dash in ("- ", "– ", "— ", ": "):
-        if stripped.startswith(dash):
-            return stripped[len(dash) :].strip()
-    if stripped in {"-", "–", "—", ":"}:
+        if text.startswith(dash):
+            return text[len(dash) :].strip()
+    if text in {"-", "–", "—", ":"}:
         return ""
-    if stripped.startswith(("→", "->")):
-        fix = f"put the reference into the parenthesis: `(string, {stripped})`"
-        raise Inexact(f"`{stripped}` follows the parenthesis", fix)
-    if stripped:
-        raise Inexact(f"`{stripped}` follows the parenthesis", "put a dash before the text: `(string) - text`")
+    if text.startswith(("→", "->")):
+        fix = f"put the reference into the parenthesis: `(string, {text})`"
+        raise Inexact(f"`{text}` follows the parenthesis", fix)
+    if text:
+        raise Inexact(f"`{text}` follows the parenthesis", "put a dash before the text: `(string) - text`")
     return ""
 
 
@@ -115,8 +115,8 @@ def _others(tokens: CellTokens) -> Iterator[str]:
 def _flag(tokens: CellTokens) -> dict[str, object]:
     token = tokens.next
     if tokens.sign("->"):
-        first, *others = [tokens.name("the entity whose id it holds"), *_others(tokens)]
-        return {"references": first, "references_or": tuple(others)}
+        first, *alternatives = [tokens.name("the entity whose id it holds"), *_others(tokens)]
+        return {"references": first, "references_or": tuple(alternatives)}
     if tokens.words("copy of"):
         return {"copy_of": tokens.name("the attribute it repeats, `Entity.attribute`")}
     if tokens.words("snapshot of"):
@@ -163,10 +163,10 @@ def _follows(tokens: CellTokens) -> Follows:
     return Follows(source, via, read_span(tokens) if tokens.word("within") else None)
 
 
-def _write_follows(one: Follows) -> str:
-    via = f" via {write_name(one.via)}" if one.via else ""
-    within = f" within {write_span(one.within)}" if one.within is not None else ""
-    return f"follows {write_name(one.source)}{via}{within}"
+def _write_follows(follows: Follows) -> str:
+    via = f" via {write_name(follows.via)}" if follows.via else ""
+    within = f" within {write_span(follows.within)}" if follows.within is not None else ""
+    return f"follows {write_name(follows.source)}{via}{within}"
 
 
 def _bound(tokens: CellTokens) -> int:
@@ -199,11 +199,11 @@ def read_type(tokens: CellTokens, former: dict[str, str] | None = None) -> Type:
     tokens.take()
     kind = _TYPES.get(token.text.lower())
     if kind is None:
-        meant = _OTHER_NAMES.get(token.text.lower()) or next(
+        suggestion = _OTHER_NAMES.get(token.text.lower()) or next(
             iter(get_close_matches(token.text.lower(), _TYPES, 1)), None
         )
-        fix = f"write `{meant}`" if meant else TYPE_FIX
-        raise tokens.inexact(f"`{token.raw}` is not a type", fix, token, meant or "")
+        fix = f"write `{suggestion}`" if suggestion else TYPE_FIX
+        raise tokens.inexact(f"`{token.raw}` is not a type", fix, token, suggestion or "")
     if kind in {types.Kind.LIST, types.Kind.SET} and tokens.word("of"):
         of = read_type(tokens)
         if of.kind is types.Kind.CONTENT:

@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
+from prejoin.constructs.registry import CONSTRUCTS
+from prejoin.workload.document import tables
+from prejoin.workload.document.columns import Column
 from prejoin.workload.document.markdown import escape_cell, write_row
 from prejoin.workload.grammar.answers import (
     read_combine,
@@ -25,13 +28,13 @@ from prejoin.workload.grammar.inputs import read_inputs
 from prejoin.workload.grammar.lexer import Inexact
 from prejoin.workload.grammar.quantities import read_cardinality, read_count, read_rate, read_size
 from prejoin.workload.grammar.statements import PIN_FIX, read_pin, read_relationship, read_tenant
-from prejoin.workload.grammar.values import read_history, read_retention
+from prejoin.workload.grammar.values import read_retention
 from prejoin.workload.grammar.writes import read_actions, read_checks
 from prejoin.workload.model import Pin
 
 
-class Construct(msgspec.Struct, frozen=True):
-    """One construct."""
+class GrammarRow(msgspec.Struct, frozen=True):
+    """One way to write something."""
 
     example: str
     meaning: str
@@ -43,7 +46,7 @@ class GrammarTable(msgspec.Struct, frozen=True):
     """The constructs of one place in the document."""
 
     title: str
-    rows: tuple[Construct, ...]
+    rows: tuple[GrammarRow, ...]
     read: Callable[[str], object] | None = None
     """Reads an example, and raises `Inexact` where it is not exact. None for names of columns and labels."""
     head: tuple[str, str] = ("You write", "It means")
@@ -71,8 +74,15 @@ def _cardinality(text: str) -> object:
     return read_cardinality(text, "Order")
 
 
-def _rows(*rows: tuple[str, str] | tuple[str, str, tuple[str, ...]]) -> tuple[Construct, ...]:
-    return tuple(Construct(row[0], row[1], row[2] if len(row) == 3 else ()) for row in rows)
+def _rows_of_columns(columns: Iterable[Column], *meanings: tuple[str, str]) -> tuple[GrammarRow, ...]:
+    """A row for each column or label, with its other names."""
+    names = {name for name, _ in meanings}
+    synonyms = {column.name: tuple(other for other in column.synonyms if other not in names) for column in columns}
+    return tuple(GrammarRow(name, meaning, synonyms[name]) for name, meaning in meanings)
+
+
+def _rows(*rows: tuple[str, str] | tuple[str, str, tuple[str, ...]]) -> tuple[GrammarRow, ...]:
+    return tuple(GrammarRow(row[0], row[1], row[2] if len(row) == 3 else ()) for row in rows)
 
 
 SECTIONS = GrammarTable(
@@ -96,10 +106,11 @@ SECTIONS = GrammarTable(
 
 CONTEXT = GrammarTable(
     "Context",
-    _rows(
+    _rows_of_columns(
+        tables.CONTEXT_LABELS,
         ("Teams", "a number"),
         ("Stage", "`prototype`, `development` or `production`"),
-        ("Access patterns", "`stable`, `evolving` or `unknown`", ("Patterns",)),
+        ("Access patterns", "`stable`, `evolving` or `unknown`"),
         ("Analytics", "the share of analytical questions, `10%`"),
         ("Ad-hoc queries", "`Yes` or `No`"),
         ("GraphQL", "`Yes` or `No`"),
@@ -209,14 +220,15 @@ FLAGS = GrammarTable(
 
 LABELS = GrammarTable(
     "Labels",
-    _rows(
+    _rows_of_columns(
+        tables.ENTITY_LABELS,
         ("Description", "a sentence for people; the text below the heading is the same"),
         ("Attributes", "a list, one line each; or on one line, separated by commas"),
-        ("Relationships", "a list, one line each", ("Relationship", "Relations")),
-        ("Cardinality", "how many items there are", ("Volume", "Count")),
-        ("Size", "of a typical item", ("Item size",)),
-        ("Retention", "how long an item is kept, whoever removes it", ("Kept for",)),
-        ("History", "how many earlier versions of an item are kept, and for how long"),
+        ("Relationships", "a list, one line each"),
+        ("Cardinality", "how many items there are"),
+        ("Size", "of a typical item"),
+        ("Retention", "how long an item is kept, whoever removes it"),
+        *((line.grammar.label, line.grammar.meaning) for line in CONSTRUCTS),
         ("Unique", "attributes that are unique together: `tenantId + slug`"),
         ("Excludes", "entities that never stand beside this one under the same parent: `Guest`"),
         ("Owner", "the team that it belongs to"),
@@ -287,48 +299,45 @@ RETENTION = GrammarTable(
     read_retention,
 )
 
-HISTORY = GrammarTable(
-    "History",
-    _rows(
-        ("20 versions", "the last 20 versions before the current one; a write deletes the one before them"),
-        ("90 days", "each for 90 days after it was replaced; DynamoDB deletes it by its `ttl`"),
-        ("20 versions, 90 days", "whichever ends first", ("20 versions; 90 days",)),
-        ("all versions", "all, for ever"),
-    ),
-    read_history,
+LINES = tuple(
+    GrammarTable(construct.grammar.label, _rows(*construct.grammar.examples), construct.read)
+    for construct in CONSTRUCTS
 )
+"""The lines of constructs."""
 
 READS = GrammarTable(
     "Columns of Reads",
-    _rows(
+    _rows_of_columns(
+        tables.READS.columns,
         ("ID", "`AP-001`; has to be there"),
-        ("Entity", "what is read, separated by commas; has to be there", ("Entities",)),
+        ("Entity", "what is read, separated by commas; has to be there"),
         ("Name", "a short name, if you like: generated methods are called by it, and else by the description"),
         ("Description", "the question, for people"),
-        ("Input Parameters", "what the caller knows", ("Input", "Inputs", "Parameters", "Input Parameter")),
-        ("Result", "what is given back; has to be there", ("Result Type", "Returns")),
-        ("Sort", "in which order", ("Sort Required", "Order", "Sort Order")),
-        ("Paginated", "in pages, or all at once", ("Pagination", "Pages")),
-        ("Frequency", "how often", ("Rate",)),
+        ("Input Parameters", "what the caller knows"),
+        ("Result", "what is given back; has to be there"),
+        ("Sort", "in which order"),
+        ("Paginated", "in pages, or all at once"),
+        ("Frequency", "how often"),
         ("Consistency", "how fresh"),
-        ("Multi-Entity", "how several entities are put together", ("Multi Entity", "MultiEntity", "Multiple Entities")),
+        ("Multi-Entity", "how several entities are put together"),
     ),
     head=("Column", "What it holds"),
 )
 
 WRITES = GrammarTable(
     "Columns of Writes and Deletes",
-    _rows(
+    _rows_of_columns(
+        (*tables.WRITES.columns, tables.ITEMS_DELETED),
         ("ID", "`AP-020`; has to be there"),
-        ("Entity", "what is written, the main one first; has to be there", ("Entities",)),
+        ("Entity", "what is written, the main one first; has to be there"),
         ("Name", "a short name, as for reads"),
         ("Description", "the story, for people"),
-        ("Input Parameters", "what the caller gives", ("Input", "Inputs", "Parameters", "Input Parameter")),
-        ("Items Written", "in Writes: what happens to each item; has to be there", ("Items", "Writes")),
-        ("Items Deleted", "the same in Deletes", ("Items", "Deletes")),
-        ("Transaction", "all of it or nothing", ("Transactional", "Atomic")),
-        ("Conditions", "what must be true for it to happen", ("Condition",)),
-        ("Frequency", "how often", ("Rate",)),
+        ("Input Parameters", "what the caller gives"),
+        ("Items Written", "in Writes: what happens to each item; has to be there"),
+        ("Items Deleted", "the same in Deletes"),
+        ("Transaction", "all of it or nothing"),
+        ("Conditions", "what must be true for it to happen"),
+        ("Frequency", "how often"),
     ),
     head=("Column", "What it holds"),
 )
@@ -517,11 +526,12 @@ CONDITIONS = GrammarTable(
 
 COLLECTIONS = GrammarTable(
     "Columns of Item Collection Candidates",
-    _rows(
-        ("Group", "a name for it; has to be there", ("Collection", "Item Collection", "Name")),
-        ("Entities", "those that are fetched together; has to be there", ("Entity",)),
-        ("Access Patterns", "the IDs of the reads", ("Patterns",)),
-        ("Rationale", "why", ("Reason", "Why")),
+    _rows_of_columns(
+        tables.COLLECTIONS.columns,
+        ("Group", "a name for it; has to be there"),
+        ("Entities", "those that are fetched together; has to be there"),
+        ("Access Patterns", "the IDs of the reads"),
+        ("Rationale", "why"),
     ),
     head=("Column", "What it holds"),
 )
@@ -585,7 +595,7 @@ TABLES: tuple[GrammarTable, ...] = (
     COUNTS,
     SIZE,
     RETENTION,
-    HISTORY,
+    *LINES,
     READS,
     INPUT_PARAMETERS,
     RESULT,
@@ -606,7 +616,7 @@ TABLES: tuple[GrammarTable, ...] = (
 def as_markdown(table: GrammarTable) -> str:
     """A table as the guide shows it.
 
-    >>> print(as_markdown(GrammarTable("Sort", (Construct("a", "by a", ("a ASC",)),))))
+    >>> print(as_markdown(GrammarTable("Sort", (GrammarRow("a", "by a", ("a ASC",)),))))
     | You write | It means |
     | --- | --- |
     | `a` | by a; also `a ASC` |
@@ -615,11 +625,15 @@ def as_markdown(table: GrammarTable) -> str:
     return "\n".join([write_row(table.head), write_row("---" for _ in table.head), *map(write_row, rows)])
 
 
-def _meaning(row: Construct) -> str:
-    also = f"also {', '.join(map(_code, row.also))}"
+def _meaning(row: GrammarRow) -> str:
+    synonyms = f"also {', '.join(map(_code, row.also))}"
     if not row.also:
         return row.meaning
-    return f"{row.meaning} {also[0].upper()}{also[1:]}." if row.meaning.endswith(".") else f"{row.meaning}; {also}"
+    return (
+        f"{row.meaning} {synonyms[0].upper()}{synonyms[1:]}."
+        if row.meaning.endswith(".")
+        else f"{row.meaning}; {synonyms}"
+    )
 
 
 def _code(text: str) -> str:

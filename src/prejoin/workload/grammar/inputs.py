@@ -42,28 +42,34 @@ def _alternatives(tokens: CellTokens) -> list[Input]:
     >>> write_inputs(tuple(_alternatives(CellTokens("state = OPEN or state = WAITING"))))
     'state in (OPEN, WAITING)'
     """
-    found = [_input(tokens)]
+    inputs = [_input(tokens)]
     while tokens.word("or"):
-        found.append(_input(tokens))
-    if len(found) == 1:
-        return found
-    if is_membership(found):
-        values = tuple(dict.fromkeys(value for one in found for value in one.values))
-        return [replace(found[0], op=Op.IN, values=values)]
-    *others, last = (replace(one, filter=True) for one in found)
-    return [*(replace(one, either=True) for one in others), last]
+        inputs.append(_input(tokens))
+    if len(inputs) == 1:
+        return inputs
+    if is_membership(inputs):
+        values = tuple(dict.fromkeys(value for input_ in inputs for value in input_.values))
+        return [replace(inputs[0], op=Op.IN, values=values)]
+    *filters, last_filter = (replace(one, filter=True) for one in inputs)
+    return [*(replace(filter_, either=True) for filter_ in filters), last_filter]
 
 
 def is_membership(group: list[Input]) -> bool:
     """Whether alternatives only say that one attribute has one of some constants."""
-    constant = all(one.op in (Op.EQ, Op.IN) and one.values and not (one.many or one.optional) for one in group)
-    return constant and all(one.keeps is None for one in group) and len({one.attribute for one in group}) == 1
+    are_constants = all(
+        input_.op in (Op.EQ, Op.IN) and input_.values and not (input_.many or input_.optional) for input_ in group
+    )
+    return (
+        are_constants
+        and all(input_.keeps is None for input_ in group)
+        and len({input_.attribute for input_ in group}) == 1
+    )
 
 
 def _input(tokens: CellTokens) -> Input:
-    filtered = bool(tokens.word("filter")) if tokens.peek().named else False
+    is_filter = bool(tokens.word("filter")) if tokens.peek().named else False
     attribute = tokens.names("an attribute")
-    many = tokens.sign("[]")
+    is_list = tokens.sign("[]")
     optional = tokens.sign("?")
     op: Op | None = Op.GE
     if tokens.word("last"):
@@ -72,18 +78,18 @@ def _input(tokens: CellTokens) -> Input:
         op = read_op(tokens)
         # In a read, a word after an operator is a constant: the caller's value has no name of its own.
         values = read_values(tokens, op, _NO_INPUTS) if op else ()
-    return Input(attribute, op or Op.EQ, values, optional, many, filtered, read_keeps(tokens))
+    return Input(attribute, op or Op.EQ, values, optional, is_list, is_filter, read_keeps(tokens))
 
 
 def write_inputs(inputs: tuple[Input, ...], names: frozenset[str] = frozenset()) -> str:
     """The inputs as written. Constants that are among `names` are in quotes."""
-    groups = [[_write(one, names) for one in _once(group)] for group in alternatives(inputs)]
+    groups = [[_write(input_, names) for input_ in _with_one_filter_word(group)] for group in alternatives(inputs)]
     return ", ".join(" or ".join(group) for group in groups)
 
 
-def _once(group: tuple[Input, ...]) -> list[Input]:
+def _with_one_filter_word(group: tuple[Input, ...]) -> list[Input]:
     """Alternatives with `filter` before the first only."""
-    return [group[0], *(replace(one, filter=False) for one in group[1:])]
+    return [group[0], *(replace(input_, filter=False) for input_ in group[1:])]
 
 
 def _write(i: Input, names: frozenset[str]) -> str:

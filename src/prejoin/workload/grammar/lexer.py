@@ -7,6 +7,7 @@ fix.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum, auto
 from typing import NamedTuple
 
@@ -49,7 +50,7 @@ class Token(NamedTuple):
 _BREAK = r"<br\s*/?>"
 _TOKEN = re.compile(
     rf"""\s*(?:
-      (?P<name>`[^`]+`)
+      (?P<name>``[^`]+``|`[^`]+`)
     | (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
     | (?P<sign>{_BREAK}|\+=|-=|<=|>=|<>|!=|->|→|≤|≥|\[\]|[-=<>,;()?.:+|~%/–—−\[\]])
     | (?P<number>\d[\d_]*(?:\.\d+)?(?![\w]))
@@ -60,14 +61,26 @@ _TOKEN = re.compile(
 _SIGNS = {"→": "->", "≤": "<=", "≥": ">=", "!=": "<>", "–": "-", "—": "-", "−": "-"}
 WORD = re.compile(r"[^\W\d]\w*\Z")
 """Names that need no backticks."""
+_STATEMENT = re.compile(
+    r"""^(?:create|put|update|upsert|delete|expire)\s+[^\W\d]
+      | (?:^|[\s(]) [^\W\d][\w.]* (?:\[\])? \?? \s* (?:[=<>,;]|[+-]=)
+      | ^[^\W\d][\w.]* (?:\[\]|\?|\s+(?:exists|between|in|desc|asc)) $
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+"""Code in Markdown: a verb with its entity, a word with an operator behind it. ``$id <b>`` and ``]]>`` are names."""
 
 
 class CellTokens:
-    """The tokens of one cell, read left to right."""
+    """The tokens of one cell, read left to right.
 
-    def __init__(self, text: str) -> None:
+    Backticks mark a name, or a statement such as `` `status = FREE` `` unless `code` is false (where an attribute
+    is defined). A name that looks like a statement is in double backticks.
+    """
+
+    def __init__(self, text: str, *, code: bool = True) -> None:
         self.text = text
-        self._tokens = list(_split(text))
+        self._tokens = _split(text, code)
         self._at = 0
 
     @property
@@ -96,9 +109,9 @@ class CellTokens:
 
     def word(self, *words: str) -> str | None:
         """Take the next token if it is one of these words, in any case."""
-        if self.next.kind is TokenKind.WORD and (found := self.next.text.lower()) in words:
+        if self.next.kind is TokenKind.WORD and (word := self.next.text.lower()) in words:
             self._at += 1
-            return found
+            return word
         return None
 
     def words(self, phrase: str) -> bool:
@@ -136,11 +149,11 @@ class CellTokens:
 
     def separators(self) -> bool:
         """Take all separators between two list entries."""
-        found = False
+        has_separator = False
         while self.next.kind is TokenKind.SIGN and (self.next.text in {",", ";"} or self.next.text.startswith("<br")):
             self._at += 1
-            found = True
-        return found
+            has_separator = True
+        return has_separator
 
     def expect_end(self, fix: str) -> None:
         if not self.done:
@@ -151,7 +164,7 @@ class CellTokens:
         return Inexact(message, fix, token.offset, token.raw, replacement)
 
 
-def _split(text: str) -> list[Token]:
+def _split(text: str, code: bool) -> list[Token]:
     tokens = []
     at = 0
     end = len(text.rstrip())
@@ -166,6 +179,12 @@ def _split(text: str) -> list[Token]:
                 text[start],
             )
         kind = TokenKind[(match.lastgroup or "").upper()]
+        if kind is TokenKind.NAME and code and _is_statement(match["name"]):
+            # Spaces keep the places of its parts.
+            first, last = match.span("name")
+            text = f"{text[:first]} {text[first + 1 : last - 1]} {text[last:]}"
+            end = len(text.rstrip())
+            continue
         raw = match[match.lastgroup or ""]
         tokens.append(Token(kind, _content(kind, raw), match.start(match.lastgroup or ""), raw))
         at = match.end()
@@ -173,9 +192,13 @@ def _split(text: str) -> list[Token]:
     return tokens
 
 
+def _is_statement(name: str) -> bool:
+    return not name.startswith("``") and _STATEMENT.search(name.strip("`")) is not None
+
+
 def _content(kind: TokenKind, raw: str) -> str:
     if kind is TokenKind.NAME:
-        return raw[1:-1]
+        return raw.strip("`")
     if kind is TokenKind.STRING:
         return re.sub(r"\\(.)", r"\1", raw[1:-1], flags=re.DOTALL)
     if kind is TokenKind.SIGN:
@@ -195,8 +218,62 @@ def quote(text: str) -> str:
 def write_name(name: str) -> str:
     """A name as written: bare if it is a plain word, otherwise in backticks, part by part.
 
-    >>> write_name("Order.placedAt"), write_name("first name")
-    ('Order.placedAt', '`first name`')
+    >>> write_name("Order.placedAt"), write_name("first name"), write_name("paid = yes")
+    ('Order.placedAt', '`first name`', '``paid = yes``')
     """
-    parts = [one.split(".") for one in name.split(" / ")]
-    return " / ".join(".".join(part if WORD.match(part) else f"`{part}`" for part in one) for one in parts)
+    names = [alternative.split(".") for alternative in name.split(" / ")]
+    return " / ".join(".".join(map(_write_part, parts)) for parts in names)
+
+
+def _write_part(part: str) -> str:
+    if WORD.match(part):
+        return part
+    return f"``{part}``" if _is_statement(part) else f"`{part}`"
+
+
+# --- Lists of names -------------------------------------------------------------------------------------------------
+
+
+def read_names(text: str) -> tuple[str, ...]:
+    """Names separated by commas, plus signs or `and`.
+
+    >>> read_names("Order, Item and `first name`")
+    ('Order', 'Item', 'first name')
+    """
+    tokens = CellTokens(text)
+    names = []
+    while not tokens.done:
+        names.append(tokens.name("a name"))
+        if not tokens.separators() and not tokens.sign("+", "/") and not tokens.word("and"):
+            tokens.expect_end("separate names by commas")
+    return tuple(names)
+
+
+def write_names(names: Iterable[str]) -> str:
+    return ", ".join(map(write_name, names))
+
+
+def read_name_groups(text: str) -> tuple[tuple[str, ...], ...]:
+    """Attributes that are unique together: `tenantId + slug, tenantId + number`."""
+    tokens = CellTokens(text)
+    groups = []
+    while not tokens.done:
+        group = [tokens.name("an attribute")]
+        while tokens.sign("+"):
+            group.append(tokens.name("an attribute"))
+        groups.append(tuple(group))
+        if not tokens.separators():
+            tokens.expect_end("write `tenantId + slug` for attributes that are unique together")
+    return tuple(groups)
+
+
+def write_name_groups(groups: Iterable[Iterable[str]]) -> str:
+    return ", ".join(" + ".join(map(write_name, group)) for group in groups)
+
+
+def read_former_name(text: str) -> str:
+    """The name that an entity had in the design before."""
+    tokens = CellTokens(text)
+    name = tokens.name("the name that the entity had before")
+    tokens.expect_end("write one name: the one that the entity had in the design before this one")
+    return name

@@ -13,7 +13,7 @@ _COUNT = re.compile(rf"({_NUMBER})\s*+([kKmMbB]?)\Z")
 _SIZE = re.compile(rf"~?\s*+({_NUMBER})\s*+(B|bytes?|KB|KiB|MB|MiB)\Z", re.IGNORECASE)
 _SCALE = {"": 1, "k": 1_000, "m": 1_000_000, "b": 1_000_000_000}
 _UNITS = {"b": 1, "byte": 1, "bytes": 1, "kb": 1024, "kib": 1024, "mb": 1024**2, "mib": 1024**2}
-_MOST = 10**15
+_MAX_COUNT = 10**15
 """Larger figures are taken for typing errors."""
 
 COUNT_FIX = "write a figure such as `100`, `10K` or `1.5M`"
@@ -31,7 +31,7 @@ def _number(digits: str) -> Decimal:
         number = Decimal(digits.replace(",", "").replace("_", ""))
     except InvalidOperation as problem:
         raise Inexact(f"`{digits}` is not a number", COUNT_FIX) from problem
-    if number > _MOST:
+    if number > _MAX_COUNT:
         raise Inexact(f"`{digits}` is too large to be meant", COUNT_FIX)
     return number
 
@@ -54,10 +54,10 @@ def _average(text: str) -> int | float:
     >>> _average("0.8"), _average("2.0K")
     (0.8, 2000)
     """
-    whole = read_count(text)
+    count = read_count(text)
     match = _COUNT.match(text.strip())
-    exact = _number(match[1]) * _SCALE[match[2].lower()] if match else whole
-    return whole if exact == whole else float(exact)
+    exact = _number(match[1]) * _SCALE[match[2].lower()] if match else count
+    return count if exact == count else float(exact)
 
 
 def write_count(count: float) -> str:
@@ -115,14 +115,14 @@ def read_cardinality(text: str, own: str = "") -> tuple[bool, tuple[Cardinality,
     """
     if text.strip().lower() in {"singleton", "one item"}:
         return True, ()
-    found = []
+    cardinalities = []
     offset = 0
     for part in re.split(r"[;]|,(?!\d{3}\b)", text):
         piece = part.strip()
         if piece:
-            found.append(_cardinality(piece, offset + len(part) - len(part.lstrip()), own.lower()))
+            cardinalities.append(_cardinality(piece, offset + len(part) - len(part.lstrip()), own.lower()))
         offset += len(part) + 1
-    return False, tuple(found)
+    return False, tuple(cardinalities)
 
 
 def _cardinality(piece: str, offset: int, own: str) -> Cardinality:
@@ -171,24 +171,24 @@ def read_rate(text: str) -> Rate:
     """
     fields: dict[str, object] = {}
     for part in re.split(r"(?:,\s++|(?<!\s)\s++(?=peak\b|hottest\b))", text.strip(), flags=re.IGNORECASE):
-        known = len(fields)
+        field_count = len(fields)
         if match := _LEVEL.match(part):
             fields["level"] = Level(match[1].capitalize())
         elif match := _FIGURE.match(part):
             unit = match[3].lower()
-            fields |= {"value": _scaled(match[1], match[2]), "per": Per(_PER.get(unit, unit))}
+            fields |= {"value": _scale_number(match[1], match[2]), "per": Per(_PER.get(unit, unit))}
         elif match := _PEAK.match(part):
-            fields["peak"] = _scaled(match[1], match[2])
+            fields["peak"] = _scale_number(match[1], match[2])
         elif match := _WEIGHT.match(part):
             fields["weight"] = float(_number(match[1]))
         elif match := _HOTTEST.match(part):
             fields |= {"hottest": float(_number(match[2])), "hottest_of": (match[1] or "").strip("`")}
-        if len(fields) == known:
+        if len(fields) == field_count:
             raise Inexact(f"`{part}` is not a frequency", RATE_FIX, text.find(part), part)
     return Rate(**fields)  # type: ignore[arg-type]
 
 
-def _scaled(digits: str, suffix: str) -> float:
+def _scale_number(digits: str, suffix: str) -> float:
     return float(_number(digits) * _SCALE[suffix.lower()])
 
 
@@ -201,8 +201,8 @@ def write_rate(rate: Rate) -> str:
     if rate.peak is not None:
         parts.append(f"peak {_figure(rate.peak)}/s")
     if rate.hottest is not None:
-        whose = f"{write_name(rate.hottest_of)} " if rate.hottest_of else ""
-        parts.append(f"hottest {whose}{plain_number(rate.hottest)}%")
+        owner = f"{write_name(rate.hottest_of)} " if rate.hottest_of else ""
+        parts.append(f"hottest {owner}{plain_number(rate.hottest)}%")
     return ", ".join(parts)
 
 

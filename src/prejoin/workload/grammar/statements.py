@@ -59,12 +59,12 @@ def read_relationship(text: str, own: str = "") -> Relationship:
     if not match:
         message = f"`{text.strip()}` does not say exactly who relates to whom"
         raise Inexact(message, _suggestion(text, own) or RELATIONSHIP_FIX, 0, text.strip())
-    left, kind, right, hierarchy, via, role, rest = match.groups()
+    left, kind, right, hierarchy, via, role, description = match.groups()
     kind = "hierarchy" if hierarchy else {"N:M": "N:N", "M:N": "N:N"}.get(kind.upper(), kind.upper())
     left, right = _bare(left), _bare(right or left)
     if kind == "N:1":
         left, kind, right = right, "1:N", left
-    return Relationship(left, RelationshipKind(kind), right, _via(via or ""), _bare(role or ""), rest or "")
+    return Relationship(left, RelationshipKind(kind), right, _via(via or ""), _bare(role or ""), description or "")
 
 
 _BELONGS = re.compile(
@@ -78,11 +78,10 @@ def _suggestion(text: str, own: str) -> str:
     if own and (match := _BELONGS.search(text)):
         return f"write `{match[1]} 1:N {own} via …`, with the attribute of `{own}` that holds the id of `{match[1]}`"
     if own and (match := _HAS.search(text)):
-        many = (match[1] or "").lower() == "many" or match[2].endswith("s")
-        other = match[2].removesuffix("s") if many else match[2]
-        return (
-            f"write `{own} {'1:N' if many else '1:1'} {other} via …`, with the attribute of `{other}` that holds the id"
-        )
+        is_many = (match[1] or "").lower() == "many" or match[2].endswith("s")
+        entity = match[2].removesuffix("s") if is_many else match[2]
+        kind = "1:N" if is_many else "1:1"
+        return f"write `{own} {kind} {entity} via …`, with the attribute of `{entity}` that holds the id"
     return ""
 
 
@@ -134,11 +133,11 @@ def read_tenant(text: str) -> Tenant:
 
 def _names(tokens: CellTokens) -> tuple[str, ...]:
     """Entities, with commas or `and` between them."""
-    found = [tokens.name("an entity")]
+    entities = [tokens.name("an entity")]
     while tokens.separators() or tokens.word("and"):
         tokens.word("and")
-        found.append(tokens.name("an entity"))
-    return tuple(found)
+        entities.append(tokens.name("an entity"))
+    return tuple(entities)
 
 
 def write_tenant(tenant: Tenant) -> str:
@@ -150,7 +149,7 @@ def write_tenant(tenant: Tenant) -> str:
 # --- Pins -------------------------------------------------------------------------------------------------------------
 
 _COUNTS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
-_WHAT = {
+_PLURAL_OF = {
     "gsi": "GSIs",
     "copie": "copies",
     "copy": "copies",
@@ -172,7 +171,7 @@ _HOW = {
 }
 
 
-_ACCEPTED = {"filter": "filter", "several pages": "read several pages"}
+_WORDS_OF_ACCEPTED = {"filter": "filter", "several pages": "read several pages"}
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -185,14 +184,14 @@ _WITHOUT = _pattern(rf"no\s+{_STRUCTURES}(?:\s+(?:for|of)\s+{_NAME})?")
 _SPREAD = _pattern(rf"{_NAME}\s+in\s+(?:buckets\s+of\s+an?\s+(hour|day|month|year)|([0-9]{{1,4}})\s+shards)")
 _COUNTER = _pattern(rf"{_NAME}\.{_NAME}\s+in\s+([0-9]{{1,4}})\s+shards")
 _CONTENT = _pattern(rf"{_NAME}\.{_NAME}\s+in\s+(?:(parts)|an?\s+(?:object\s+)?store)")
-_FIXED = _pattern(rf"{_NAME}\s+has\s+key\s+{_KEY}(?:\s+and\s+{_KEY})?(?:\s+in\s+{_NAME})?")
+_FIXED_KEY = _pattern(rf"{_NAME}\s+has\s+key\s+{_KEY}(?:\s+and\s+{_KEY})?(?:\s+in\s+{_NAME})?")
 _MINIMISE = _pattern(r"minimi[sz]e\s+(structures|money)")
 _INDEX_KEYS = _pattern(r"(natural|composite)\s+index\s+keys")
 _ACCEPT = _pattern(rf"(\S+)\s+may\s+({'|'.join(_HOW)})")
 _SCOPE = _pattern(r"(\S+)\s+is\s+out\s+of\s+scope")
 _UNPROVEN = _pattern(r"(\S+)\s+(?:may\s+be\s+)?unproven")
 _OWN = re.compile(r" needs? (?:its|their) own ", re.IGNORECASE)
-_NAMED = _pattern(rf"the\s+{_PLACES}\s+is\s+named\s+{_KEY}")
+_NAMING = _pattern(rf"the\s+{_PLACES}\s+is\s+named\s+{_KEY}")
 
 
 def read_pin(text: str) -> Pin | None:
@@ -214,7 +213,7 @@ def read_pin(text: str) -> Pin | None:
         return CounterShards(_bare(m[1]), _bare(m[2]), int(m[3]))
     if m := _CONTENT.match(text):
         return ContentPlace(_bare(m[1]), _bare(m[2]), store=not m[3])
-    if m := _FIXED.match(text):
+    if m := _FIXED_KEY.match(text):
         return FixedKey(_bare(m[1]), m[2], m[3] or "", _bare(m[4] or ""))
     if m := _MINIMISE.match(text):
         return Minimise(m[1].lower())
@@ -226,7 +225,7 @@ def read_pin(text: str) -> Pin | None:
         return OutOfScope(m[1].strip("`"))
     if m := _UNPROVEN.match(text):
         return Unproven(m[1].strip("`"))
-    if m := _NAMED.match(text):
+    if m := _NAMING.match(text):
         return Naming(m[1].lower(), m[2])
     if m := _OWN.search(text):
         return _own_table(text[: m.start()], text[m.end() :].removesuffix("."))
@@ -235,13 +234,13 @@ def read_pin(text: str) -> Pin | None:
 
 def _own_table(entities: str, needs: str) -> OwnTable | None:
     try:
-        words = [need.lower().replace("z", "s") for need in _listed(needs)]
-        return OwnTable(_listed(entities), tuple(map(Need, words)))
+        words = [need.lower().replace("z", "s") for need in _read_names(needs)]
+        return OwnTable(_read_names(entities), tuple(map(Need, words)))
     except (Inexact, ValueError):
         return None
 
 
-def _listed(text: str) -> tuple[str, ...]:
+def _read_names(text: str) -> tuple[str, ...]:
     """The names of a list, each once: `Payment, Refund and Payout`."""
     tokens = CellTokens(text)
     names = _names(tokens)
@@ -258,17 +257,17 @@ def write_pin(pin: Pin) -> str:
         case Without():
             return f"no {pin.what} for {write_name(pin.entity)}"
         case Spread():
-            cut = (
+            division = (
                 f"{pin.shards} shards"
                 if pin.shards
                 else f"buckets of {'an' if pin.bucket == 'hour' else 'a'} {pin.bucket}"
             )
-            return f"{write_name(pin.entity)} in {cut}"
+            return f"{write_name(pin.entity)} in {division}"
         case CounterShards():
             return f"{write_name(pin.entity)}.{write_name(pin.attribute)} in {pin.shards} shards"
         case ContentPlace():
-            place = "a store" if pin.store else "parts"
-            return f"{write_name(pin.entity)}.{write_name(pin.attribute)} in {place}"
+            storage = "a store" if pin.store else "parts"
+            return f"{write_name(pin.entity)}.{write_name(pin.attribute)} in {storage}"
         case FixedKey():
             sort = f" and `{pin.sk}`" if pin.sk else ""
             return f"{write_name(pin.entity)} has key `{pin.pk}`{sort}" + (
@@ -279,7 +278,7 @@ def write_pin(pin: Pin) -> str:
         case IndexKeys():
             return f"{pin.form} index keys"
         case Accept():
-            return f"{pin.pattern} may {_ACCEPTED.get(pin.how, f'use a {pin.how}')}"
+            return f"{pin.pattern} may {_WORDS_OF_ACCEPTED.get(pin.how, f'use a {pin.how}')}"
         case OutOfScope():
             return f"{pin.pattern} is out of scope"
         case Unproven():
@@ -287,14 +286,14 @@ def write_pin(pin: Pin) -> str:
         case Naming():
             return f"the {pin.what} is named `{pin.name}`"
         case OwnTable():
-            need = "needs its own" if len(pin.entities) == 1 else "need their own"
-            return f"{' and '.join(map(write_name, pin.entities))} {need} {' and '.join(pin.needs)}"
+            verb = "needs its own" if len(pin.entities) == 1 else "need their own"
+            return f"{' and '.join(map(write_name, pin.entities))} {verb} {' and '.join(pin.needs)}"
         case _:
             assert_never(pin)
 
 
 def _structure(word: str) -> str:
-    return _WHAT[word.lower().removesuffix("s")]
+    return _PLURAL_OF[word.lower().removesuffix("s")]
 
 
 def _bare(name: str) -> str:

@@ -6,17 +6,22 @@ import re
 
 from prejoin.workload.grammar.lexer import WORD, CellTokens, TokenKind, quote, write_name
 from prejoin.workload.grammar.quantities import SPANS, write_span
-from prejoin.workload.model import History, Op, Value
+from prejoin.workload.model import Op, Value
 
 
-class BareWord(str):
-    """The text of a constant without quotes. It may be the name of an attribute: `write_out` decides."""
+class UnquotedText(str):
+    """The text of a constant that the document has without quotes."""
+
+    __slots__ = ()
+
+
+class BareWord(UnquotedText):
+    """A text without quotes that may be the name of an attribute: `write_out_names` decides."""
 
     __slots__ = ()
 
 
 OP_FIX = "the operators are = <> < <= > >= between begins_with in contains exists and `not exists`"
-HISTORY_FIX = "write `20 versions`, `90 days`, `20 versions, 90 days` or `all versions`"
 SPAN_FIX = "write `7 days`, `12 hours` or `30 minutes`"
 _WORDS = {
     "between": Op.BETWEEN,
@@ -53,7 +58,7 @@ def read_values(tokens: CellTokens, op: Op, inputs: frozenset[str]) -> tuple[Val
     quotes always a constant.
     """
     if op is Op.IN:
-        return _listed(tokens, inputs)
+        return _read_list(tokens, inputs)
     if op.arity == 0 or not _value_is_next(tokens):
         return ()
     first = _value(tokens, inputs)
@@ -66,7 +71,7 @@ def read_values(tokens: CellTokens, op: Op, inputs: frozenset[str]) -> tuple[Val
     return (first, _value(tokens, inputs))
 
 
-def _listed(tokens: CellTokens, inputs: frozenset[str]) -> tuple[Value, ...]:
+def _read_list(tokens: CellTokens, inputs: frozenset[str]) -> tuple[Value, ...]:
     if keeps_is_next(tokens) or not tokens.sign("("):
         return ()
     values = [_value(tokens, inputs)]
@@ -147,7 +152,7 @@ def read_constant(tokens: CellTokens, fix: str) -> str:
     value = _value(tokens, frozenset())
     if value.const is None:
         raise tokens.inexact(f"`{token.raw}` is not a constant", fix, token)
-    return str(value.const)
+    return value.const
 
 
 def _touches(tokens: CellTokens) -> bool:
@@ -178,44 +183,9 @@ def read_retention(text: str) -> int:
     7776000
     """
     tokens = CellTokens(text)
-    found = read_span(tokens)
+    seconds = read_span(tokens)
     tokens.expect_end(SPAN_FIX)
-    return found
-
-
-def read_history(text: str) -> History:
-    """How many earlier versions of an item are kept, and for how long.
-
-    >>> read_history("20 versions, 90 days")
-    History(versions=20, seconds=7776000)
-    >>> read_history("all versions")
-    History(versions=None, seconds=None)
-    """
-    tokens = CellTokens(text)
-    versions = seconds = None
-    if not tokens.words("all versions"):
-        if tokens.peek().text.lower() in {"version", "versions"}:
-            count = tokens.take()
-            tokens.take()
-            if not count.text.isdigit() or len(count.text) > 9:
-                raise tokens.inexact(f"`{count.raw}` is not a number of versions", HISTORY_FIX, count)
-            versions = int(count.text)
-            tokens.separators()
-        if not tokens.done:
-            seconds = read_span(tokens)
-    tokens.expect_end(HISTORY_FIX)
-    return History(versions, seconds)
-
-
-def write_history(history: History) -> str:
-    """A history as written.
-
-    >>> write_history(History(20, 7_776_000)), write_history(History())
-    ('20 versions, 90 days', 'all versions')
-    """
-    count = [f"{history.versions} versions"] if history.versions is not None else []
-    span = [write_span(history.seconds)] if history.seconds is not None else []
-    return ", ".join([*count, *span]) or "all versions"
+    return seconds
 
 
 def write_value(value: Value, inputs: frozenset[str], owner: str = "") -> str:
@@ -240,12 +210,12 @@ def write_constant(const: str, inputs: frozenset[str] = frozenset()) -> str:
     ('en', '"not yet"')
     """
     bare = (WORD.match(const) or _plain_number(const)) and const not in inputs
-    return const if bare and const.lower() not in _RESERVED else quote(const)
+    return const if bare and const.lower() not in _RESERVED_WORDS else quote(const)
 
 
 def _plain_number(const: str) -> bool:
-    whole, dot, fraction = const.removeprefix("-").partition(".")
-    digits = whole.isascii() and whole.isdigit()
+    integer, dot, fraction = const.removeprefix("-").partition(".")
+    digits = integer.isascii() and integer.isdigit()
     return digits and (not dot or (fraction.isascii() and fraction.isdigit()))
 
 
@@ -255,16 +225,16 @@ def write_comparison(op: Op, values: tuple[Value, ...], inputs: frozenset[str], 
     >>> write_comparison(Op.GE, (Value(now=-604_800),), frozenset())
     '>= now - 7 days'
     """
-    written = [write_value(v, inputs, owner) for v in values]
+    operands = [write_value(v, inputs, owner) for v in values]
     if op is Op.IN:
-        return f"in ({', '.join(written)})" if written else "in"
+        return f"in ({', '.join(operands)})" if operands else "in"
     if op is Op.BETWEEN:
-        return f"between {' and '.join(written)}" if written else "between"
-    return " ".join([op.value, *written])
+        return f"between {' and '.join(operands)}" if operands else "between"
+    return " ".join([op.value, *operands])
 
 
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d")
-_RESERVED = frozenset(
+_RESERVED_WORDS = frozenset(
     {"now", "and", "filter", "last", "not", "exists", "unique", "as", "or", "via", "remove", "append"}
 )
 """Keywords that need quotes as constants."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import assert_never
 
+from prejoin.constructs.registry import CONSTRUCTS
 from prejoin.workload.grammar.lexer import CellTokens, write_name
 from prejoin.workload.grammar.values import read_op, read_values, write_comparison, write_value
 from prejoin.workload.model import (
@@ -61,17 +62,20 @@ def read_actions(text: str, inputs: frozenset[str], verb_meant: Verb = Verb.CREA
     while not tokens.done:
         verb = tokens.word(*(v.value for v in Verb))
         if verb is None:
+            for construct in CONSTRUCTS:
+                if word := tokens.word(*construct.functions):
+                    raise tokens.inexact(f"`{word}` is no verb of a write", construct.functions[word])
             message = f"`{text.strip()}` does not say what happens to which item"
             raise tokens.inexact(message, _suggestion(text, verb_meant) or ACTION_FIX)
         entity = tokens.name("the entity")
-        many = tokens.sign("[]")
+        is_list = tokens.sign("[]")
         by = [tokens.name("the input that holds its id")] if tokens.word("by") else []
         while by and tokens.sign("+"):
             by.append(tokens.name("the input that holds its id"))
         changes: tuple[Change, ...] = ()
         if tokens.sign("("):
             changes = _changes(tokens, inputs)
-        actions.append(Action(Verb(verb), entity, many, changes, tuple(by)))
+        actions.append(Action(Verb(verb), entity, is_list, changes, tuple(by)))
         if not tokens.separators() and not tokens.sign("+"):
             tokens.expect_end(ACTION_FIX)
     return tuple(actions)
@@ -88,10 +92,10 @@ def _suggestion(text: str, verb: Verb) -> str:
         match = _LOOSE.fullmatch(part.strip())
         if not match:
             return ""
-        many = "[]" if match[1] else ""
-        name = match[2] if many else match[2] + match[3]
+        list_sign = "[]" if match[1] else ""
+        name = match[2] if list_sign else match[2] + match[3]
         updates = bool(match[4] and "update" in match[4]) or verb is Verb.UPDATE
-        actions.append(f"update {name}{many} (…)" if updates else f"{verb} {name}{many}")
+        actions.append(f"update {name}{list_sign} (…)" if updates else f"{verb} {name}{list_sign}")
     return f"write `{'; '.join(actions)}`, if that is what happens"
 
 
@@ -181,12 +185,12 @@ def _alternatives(tokens: CellTokens, inputs: frozenset[str]) -> Sequence[Condit
 
 def _conjunction(tokens: CellTokens, inputs: frozenset[str]) -> list[Condition]:
     """Conditions with `and` between them."""
-    found = [*_factor(tokens, inputs)]
+    conditions = [*_factor(tokens, inputs)]
     _refuse_arithmetic(tokens)
     while tokens.word("and"):
-        found += _factor(tokens, inputs)
+        conditions += _factor(tokens, inputs)
         _refuse_arithmetic(tokens)
-    return found
+    return conditions
 
 
 def _factor(tokens: CellTokens, inputs: frozenset[str]) -> Sequence[Condition]:
@@ -224,7 +228,7 @@ def _check(tokens: CellTokens, inputs: frozenset[str]) -> list[Condition]:
     names = _names(tokens)
     _refuse_arithmetic(tokens)
     if is_there := _presence(tokens):
-        places = [_split(name, whole=True) for name in names]
+        places = [_split(name, is_item_name=True) for name in names]
         return [is_there(entity=entity, attribute=attribute) for entity, attribute in places]
     if any(tokens.words(phrase) for phrase in ("must be unique", "both unique", "is unique", "are unique", "unique")):
         return [Uniqueness(*_split(name)) for name in names]
@@ -262,10 +266,10 @@ def _names(tokens: CellTokens) -> list[str]:
     return names
 
 
-def _split(name: str, whole: bool = False) -> tuple[str, str]:
+def _split(name: str, is_item_name: bool = False) -> tuple[str, str]:
     """The entity and attribute of a name. A bare name is an attribute, unless it stands for a whole item."""
     entity, dot, attribute = name.partition(".")
-    return (entity, attribute) if dot else (name, "") if whole else ("", name)
+    return (entity, attribute) if dot else (name, "") if is_item_name else ("", name)
 
 
 def write_checks(checks: Sequence[Condition], inputs: frozenset[str]) -> str:

@@ -7,9 +7,8 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from prejoin.workload.document.read_entities import read_names
 from prejoin.workload.grammar.attributes import write_attribute
-from prejoin.workload.grammar.lexer import CellTokens, Inexact, write_name
+from prejoin.workload.grammar.lexer import CellTokens, Inexact, read_names, write_name
 from prejoin.workload.grammar.quantities import read_cardinality, write_cardinality
 from prejoin.workload.grammar.statements import RELATIONSHIP_FIX, read_relationship, write_relationship
 from prejoin.workload.interview.step import (
@@ -64,14 +63,14 @@ def _take_entities(w: Workload, text: str) -> Taken:
     if (name := _removal(text)) is not None:
         _expect(name, [e.name for e in w.entities], "entity")
         return replace(w, entities=tuple(e for e in w.entities if e.name != name)), ENTITIES
-    found = list(w.entities)
+    entities = list(w.entities)
     for name in read_names(text):
         if "." in name:
             raise Inexact(f"`{name}` is not the name of an entity", "write a plain word, such as `Order`")
-        if any(e.name.lower() == name.lower() for e in found):
+        if any(e.name.lower() == name.lower() for e in entities):
             raise Inexact(f"`{name}` is there already", "name another one, or `done`")
-        found.append(Entity(name))
-    return replace(w, entities=tuple(found)), ENTITIES
+        entities.append(Entity(name))
+    return replace(w, entities=tuple(entities)), ENTITIES
 
 
 def _removal(text: str) -> str | None:
@@ -83,9 +82,9 @@ def _removal(text: str) -> str | None:
     return None
 
 
-def _expect(name: str, known: list[str], what: str) -> None:
-    if name not in known:
-        raise Inexact(f"there is no {what} `{name}`", f"there is {', '.join(known) or 'none yet'}")
+def _expect(name: str, known_names: list[str], noun: str) -> None:
+    if name not in known_names:
+        raise Inexact(f"there is no {noun} `{name}`", f"there is {', '.join(known_names) or 'none yet'}")
 
 
 # --- One entity -----------------------------------------------------------------------------------------------------
@@ -98,7 +97,7 @@ def about(w: Workload, entity: Entity) -> Iterator[InterviewStep]:
         StepKind.FIELD,
         partial(_ask_id, name),
         partial(_take_id, name),
-        lambda w: not _known(w, name).id and not _known(w, name).singleton,
+        lambda w: not _require_entity(w, name).id and not _require_entity(w, name).singleton,
         unit=name,
         required=True,
     )
@@ -116,56 +115,56 @@ def about(w: Workload, entity: Entity) -> Iterator[InterviewStep]:
             StepKind.PROBE,
             partial(_ask_reference, name, attribute.name, other.name),
             partial(_take_reference, name, attribute.name, other.name),
-            lambda w, given=bool(attribute.references): not given,  # type: ignore[misc]
+            lambda w, is_given=bool(attribute.references): not is_given,  # type: ignore[misc]
             unit=name,
         )
 
 
-def _known(w: Workload, name: str) -> Entity:
+def _require_entity(w: Workload, name: str) -> Entity:
     entity = w.entity(name)
     assert entity is not None
     return entity
 
 
 def _ask_id(name: str, w: Workload) -> Question:
-    entity = _known(w, name)
+    entity = _require_entity(w, name)
     default = ", ".join(write_attribute(a) for a in entity.id) or f"`{name[:1].lower()}{name[1:]}Id` (uuid, generated)"
     return Question(f"id of {name}", f"What identifies one {name}?", HELP["id"], default, choices=("singleton",))
 
 
 def _take_id(name: str, w: Workload, text: str) -> Taken:
-    entity = _known(w, name)
+    entity = _require_entity(w, name)
     if text.strip().lower() == "singleton":
-        others = tuple(replace(a, id=False, generated=None) for a in entity.attributes)
-        return put_entity(w, replace(entity, attributes=others, singleton=True, cardinality=())), None
-    given = tuple(a if a.id else replace(a, id=True) for a in read_attributes(text))
-    names = {a.name for a in given}
-    rest = tuple(a for a in entity.attributes if not a.id and a.name not in names)
-    return put_entity(w, replace(entity, attributes=(*given, *rest), singleton=False)), None
+        attributes = tuple(replace(a, id=False, generated=None) for a in entity.attributes)
+        return put_entity(w, replace(entity, attributes=attributes, singleton=True, cardinality=())), None
+    id_attributes = tuple(a if a.id else replace(a, id=True) for a in read_attributes(text))
+    names = {a.name for a in id_attributes}
+    other_attributes = tuple(a for a in entity.attributes if not a.id and a.name not in names)
+    return put_entity(w, replace(entity, attributes=(*id_attributes, *other_attributes), singleton=False)), None
 
 
 def _ask_attributes(name: str, w: Workload) -> Question:
-    entity = _known(w, name)
-    known = tuple(write_attribute(a) for a in entity.attributes)
+    entity = _require_entity(w, name)
+    attribute_lines = tuple(write_attribute(a) for a in entity.attributes)
     words = f"What is known about one {name}? Such as `email (string, unique)`."
-    if len(known) > len(entity.id):
+    if len(attribute_lines) > len(entity.id):
         words = f"What else is known about one {name}?"
-    return Question(f"attributes of {name}", words, HELP["attributes"], "done", known, several=True)
+    return Question(f"attributes of {name}", words, HELP["attributes"], "done", attribute_lines, several=True)
 
 
 def _take_attributes(name: str, w: Workload, text: str) -> Taken:
-    entity = _known(w, name)
-    found = {a.name: a for a in entity.attributes}
-    if (gone := _removal(text)) is not None:
-        _expect(gone, list(found), "attribute")
-        del found[gone]
+    entity = _require_entity(w, name)
+    attributes = {a.name: a for a in entity.attributes}
+    if (removed_name := _removal(text)) is not None:
+        _expect(removed_name, list(attributes), "attribute")
+        del attributes[removed_name]
     else:
         for attribute in read_attributes(text):
-            before = found.get(attribute.name)
-            if before is not None and before.id and not attribute.id:
-                attribute = replace(attribute, id=True, generated=before.generated)
-            found[attribute.name] = attribute
-    return put_entity(w, replace(entity, attributes=tuple(found.values()))), f"attributes of {name}"
+            earlier = attributes.get(attribute.name)
+            if earlier is not None and earlier.id and not attribute.id:
+                attribute = replace(attribute, id=True, generated=earlier.generated)
+            attributes[attribute.name] = attribute
+    return put_entity(w, replace(entity, attributes=tuple(attributes.values()))), f"attributes of {name}"
 
 
 def _likely_references(w: Workload, entity: Entity) -> list[tuple[Entity, Attribute]]:
@@ -183,9 +182,9 @@ def _ask_reference(name: str, attribute: str, other: str, w: Workload) -> Questi
 def _take_reference(name: str, attribute: str, other: str, w: Workload, text: str) -> Taken:
     if not yes(text):
         return w, None
-    entity = _known(w, name)
-    found = tuple(replace(a, references=other) if a.name == attribute else a for a in entity.attributes)
-    return put_entity(w, replace(entity, attributes=found)), None
+    entity = _require_entity(w, name)
+    attributes = tuple(replace(a, references=other) if a.name == attribute else a for a in entity.attributes)
+    return put_entity(w, replace(entity, attributes=attributes)), None
 
 
 # --- How they relate ------------------------------------------------------------------------------------------------
@@ -193,17 +192,21 @@ def _take_reference(name: str, attribute: str, other: str, w: Workload, text: st
 
 def relationships() -> InterviewStep:
     def ask(w: Workload) -> Question:
-        known = tuple(write_relationship(r) for e in w.entities for r in e.relationships) + tuple(_implied(w))
-        return Question(RELATIONSHIPS, "How do they relate?", HELP["relationships"], "done", known, several=True)
+        relationship_lines = tuple(write_relationship(r) for e in w.entities for r in e.relationships) + tuple(
+            _implied_relationships(w)
+        )
+        return Question(
+            RELATIONSHIPS, "How do they relate?", HELP["relationships"], "done", relationship_lines, several=True
+        )
 
     return InterviewStep(RELATIONSHIPS, StepKind.LIST, ask, _take_relationship, lambda w: False)
 
 
-def _implied(w: Workload) -> Iterator[str]:
-    said = {(r.right, via) for e in w.entities for r in e.relationships for via in r.via}
+def _implied_relationships(w: Workload) -> Iterator[str]:
+    stated_references = {(r.right, via) for e in w.entities for r in e.relationships for via in r.via}
     for entity in w.entities:
         for parent, attribute in parents(w, entity):
-            if (entity.name, attribute.name) not in said:
+            if (entity.name, attribute.name) not in stated_references:
                 yield f"{write_name(entity.name)} refers to {write_name(parent.name)} by {write_name(attribute.name)}"
 
 
@@ -214,41 +217,45 @@ def _take_relationship(w: Workload, text: str) -> Taken:
         _expect(name, names, "entity")
     if relationship.kind is not RelationshipKind.MANY_TO_MANY:
         w, relationship = _connect(w, relationship)
-    left = _known(w, relationship.left)
-    kept = [
+    left = _require_entity(w, relationship.left)
+    other_relationships = [
         r
         for r in left.relationships
         if (r.right, r.kind, r.via) != (relationship.right, relationship.kind, relationship.via)
     ]
-    return put_entity(w, replace(left, relationships=(*kept, relationship))), RELATIONSHIPS
+    return put_entity(w, replace(left, relationships=(*other_relationships, relationship))), RELATIONSHIPS
 
 
 def _connect(w: Workload, r: Relationship) -> tuple[Workload, Relationship]:
     """Make sure that the right side has an attribute with a reference to the left side."""
-    left, right = _known(w, r.left), _known(w, r.right)
-    hierarchy = r.kind is RelationshipKind.HIERARCHY or left is right
-    via = r.via
-    if not via:
-        held = [a.name for parent, a in parents(w, right) if parent.name == left.name]
-        shared = [a.name for a in left.id if right.attribute(a.name)]
-        if len(held) == 1:
-            via = (held[0],)
-        elif shared and not hierarchy:
-            via = tuple(shared)
-        elif held or hierarchy or len(left.id) != 1:
-            message = f"it is not said which attribute of `{right.name}` holds the id of `{left.name}`"
-            raise Inexact(message, RELATIONSHIP_FIX)
-        else:
-            via = (left.id[0].name,)
+    left, right = _require_entity(w, r.left), _require_entity(w, r.right)
+    is_hierarchy = r.kind is RelationshipKind.HIERARCHY or left is right
+    via = r.via or _find_via(w, left, right, is_hierarchy)
     if len(via) == 1 and len(left.id) == 1 and "." not in via[0]:
-        there = right.attribute(via[0])
-        plain = Attribute(via[0], left.id[0].type, optional=hierarchy)
-        if there is None and (held_left := left.attribute(via[0])) and not held_left.id:
+        existing = right.attribute(via[0])
+        new_attribute = Attribute(via[0], left.id[0].type, optional=is_hierarchy)
+        if existing is None and (left_attribute := left.attribute(via[0])) and not left_attribute.id:
             return w, replace(r, via=via)
-        made = replace(there or plain, references=(there.references if there else "") or left.name)
-        others = tuple(made if a.name == made.name else a for a in right.attributes)
-        w = put_entity(w, replace(right, attributes=others if there else (*others, made)))
+        referring_attribute = replace(
+            existing or new_attribute, references=(existing.references if existing else "") or left.name
+        )
+        attributes = tuple(referring_attribute if a.name == referring_attribute.name else a for a in right.attributes)
+        w = put_entity(w, replace(right, attributes=attributes if existing else (*attributes, referring_attribute)))
     return w, replace(r, via=via)
+
+
+def _find_via(w: Workload, left: Entity, right: Entity, is_hierarchy: bool) -> tuple[str, ...]:
+    """The attributes of the right side that hold the left side's id. Raises `Inexact` if several could."""
+    referring_names = [a.name for parent, a in parents(w, right) if parent.name == left.name]
+    if len(referring_names) == 1:
+        return (referring_names[0],)
+    shared_names = [a.name for a in left.id if right.attribute(a.name)]
+    if shared_names and not is_hierarchy:
+        return tuple(shared_names)
+    if referring_names or is_hierarchy or len(left.id) != 1:
+        message = f"it is not said which attribute of `{right.name}` holds the id of `{left.name}`"
+        raise Inexact(message, RELATIONSHIP_FIX)
+    return (left.id[0].name,)
 
 
 # --- How many there are ---------------------------------------------------------------------------------------------
@@ -262,14 +269,14 @@ def figures(w: Workload) -> Iterator[InterviewStep]:
                 StepKind.FIELD,
                 partial(_ask_cardinality, entity.name),
                 partial(_take_cardinality, entity.name),
-                lambda w, name=entity.name: not _known(w, name).cardinality,  # type: ignore[misc]
+                lambda w, name=entity.name: not _require_entity(w, name).cardinality,  # type: ignore[misc]
                 required=True,
                 figure=True,
             )
 
 
 def _ask_cardinality(name: str, w: Workload) -> Question:
-    entity = _known(w, name)
+    entity = _require_entity(w, name)
     default = write_cardinality(False, entity.cardinality) or NONE
     parent = next((p.name for p, _ in parents(w, entity)), "")
     example = f"`~100 per {write_name(parent)}, 1M total`" if parent else "`10K total`"
@@ -285,4 +292,4 @@ def _take_cardinality(name: str, w: Workload, text: str) -> Taken:
     singleton, cardinality = (False, ()) if text == NONE else read_cardinality(text)
     if singleton:
         raise Inexact(f"`{name}` has an id, so there are several", "write how many, or `-`")
-    return put_entity(w, replace(_known(w, name), cardinality=cardinality)), None
+    return put_entity(w, replace(_require_entity(w, name), cardinality=cardinality)), None

@@ -17,9 +17,9 @@ from prejoin.workload.model import Status, Workload
 
 MARK = "Interview"
 """The header line with the position of the interview."""
-_THEN = ", then "
+_THEN_SEPARATOR = ", then "
 MORE = "more"
-_ADDED = {
+_KIND_OF_NOUN = {
     "entity": "entities",
     "relationship": "relationships",
     "read": "reads",
@@ -38,17 +38,17 @@ _INCOMPLETE = frozenset(
 
 def begin(workload: Workload) -> Workload:
     """The workload with its interview started at the first missing part, or at its last position."""
-    if MARK in workload.header and _here(workload):
+    if MARK in workload.header and _find_position(workload):
         return workload
     workload = replace(workload, status=workload.status or Status.DRAFT)
     first = next((s for s in _steps(workload) if s.required and s.missing(workload)), None)
-    return _at(workload, first.key if first else MORE)
+    return _with_position(workload, first.key if first else MORE)
 
 
 def question(workload: Workload) -> Question | None:
     """The next question; None if the interview is over or not started."""
-    here = _here(workload)
-    return here[0].ask(workload) if here else None
+    position = _find_position(workload)
+    return position[0].ask(workload) if position else None
 
 
 def answer(workload: Workload, text: str) -> Workload:
@@ -57,27 +57,27 @@ def answer(workload: Workload, text: str) -> Workload:
     `back` returns to the question before, `done` ends a list, `drop` removes the current pattern, and an empty answer
     takes the default.
     """
-    here = _here(workload)
-    if here is None:
+    position = _find_position(workload)
+    if position is None:
         raise Inexact("there is nothing to answer", "begin the interview")
-    step, then = here
+    step, return_key = position
     text = " ".join(text.split())
     if text == "back":
-        return _back(workload, step, then)
+        return _go_back(workload, step, return_key)
     if text == "drop":
-        return _drop(workload, step, then)
-    asked = step.ask(workload)
-    text = text or asked.default or ""
+        return _drop_pattern(workload, step, return_key)
+    current_question = step.ask(workload)
+    text = text or current_question.default or ""
     if not text:
         raise Inexact("an answer is needed here", "`?` tells more")
     if text == "done":
-        return _done(workload, step, then)
-    after, jump = step.take(workload, text)
-    after = settle(after)
-    if after != workload:
-        _object(workload, after)
-        after = replace(after, status=Status.DRAFT)  # A changed document is no longer approved.
-    return _forward(after, step, then, jump)
+        return _end_list(workload, step, return_key)
+    next_workload, jump = step.take(workload, text)
+    next_workload = settle(next_workload)
+    if next_workload != workload:
+        _refuse_new_errors(workload, next_workload)
+        next_workload = replace(next_workload, status=Status.DRAFT)  # A changed document is no longer approved.
+    return _go_forward(next_workload, step, return_key, jump)
 
 
 # --- The steps ------------------------------------------------------------------------------------------------------
@@ -101,31 +101,31 @@ def _steps(w: Workload) -> Iterator[InterviewStep]:
 
 def _ask_more(w: Workload) -> Question:
     kinds = ("entities", "reads", "writes", "deletes")
-    known = tuple(f"{len(getattr(w, kind))} {kind}" for kind in kinds)
+    counts = tuple(f"{len(getattr(w, kind))} {kind}" for kind in kinds)
     words = "Is there anything to add: entity, relationship, read, write, delete?"
-    return Question(MORE, words, HELP["more"], "done", known, several=True, choices=tuple(_ADDED))
+    return Question(MORE, words, HELP["more"], "done", counts, several=True, choices=tuple(_KIND_OF_NOUN))
 
 
 def _take_more(w: Workload, text: str) -> Taken:
     word = text.lower().rstrip("s").removesuffix("ie") + ("y" if text.lower().endswith("ies") else "")
-    if word not in _ADDED:
-        raise Inexact(f"`{text}` cannot be added", f"answer {', '.join(f'`{a}`' for a in _ADDED)} or `done`")
-    return w, f"{_ADDED[word]}{_THEN}{MORE}"
+    if word not in _KIND_OF_NOUN:
+        raise Inexact(f"`{text}` cannot be added", f"answer {', '.join(f'`{a}`' for a in _KIND_OF_NOUN)} or `done`")
+    return w, f"{_KIND_OF_NOUN[word]}{_THEN_SEPARATOR}{MORE}"
 
 
 # --- Where it stands ------------------------------------------------------------------------------------------------
 
 
-def _at(workload: Workload, key: str, then: str = "") -> Workload:
+def _with_position(workload: Workload, key: str, return_key: str = "") -> Workload:
     header = {k: v for k, v in workload.header.items() if k != MARK}
-    return replace(workload, header={**header, MARK: key + (_THEN + then if then else "")})
+    return replace(workload, header={**header, MARK: key + (_THEN_SEPARATOR + return_key if return_key else "")})
 
 
-def _over(workload: Workload) -> Workload:
+def _finish(workload: Workload) -> Workload:
     return replace(workload, header={k: v for k, v in workload.header.items() if k != MARK})
 
 
-def _here(workload: Workload) -> tuple[InterviewStep, str] | None:
+def _find_position(workload: Workload) -> tuple[InterviewStep, str] | None:
     """The current step, and the step to go to after its unit.
 
     If the document was edited and the step no longer exists, the interview continues at the first missing part.
@@ -133,70 +133,76 @@ def _here(workload: Workload) -> tuple[InterviewStep, str] | None:
     mark = workload.header.get(MARK)
     if mark is None:
         return None
-    key, _, then = mark.partition(_THEN)
+    key, _, return_key = mark.partition(_THEN_SEPARATOR)
     steps = {s.key: s for s in _steps(workload)}
     if key not in steps:
-        lost = next((s for s in steps.values() if s.required and s.missing(workload)), steps[MORE])
-        return lost, ""
-    return steps[key], then if then in steps else ""
+        fallback = next((s for s in steps.values() if s.required and s.missing(workload)), steps[MORE])
+        return fallback, ""
+    return steps[key], return_key if return_key in steps else ""
 
 
-def _forward(w: Workload, step: InterviewStep, then: str, jump: str | None = None) -> Workload:
+def _go_forward(w: Workload, step: InterviewStep, return_key: str, jump: str | None = None) -> Workload:
     """The interview at the next step, or at the one that the answer leads to."""
     if jump is not None:
-        key, _, after = jump.partition(_THEN)
-        return _at(w, key, then or after or (step.key if step.kind is StepKind.PROBE else ""))
+        key, _, next_key = jump.partition(_THEN_SEPARATOR)
+        return _with_position(w, key, return_key or next_key or (step.key if step.kind is StepKind.PROBE else ""))
     steps = list(_steps(w))
-    at = _index(steps, step.key)
-    for s in steps[at + 1 :]:
-        if step.unit and s.unit == step.unit and (s.kind is not StepKind.PROBE or s.missing(w)):
-            return _at(w, s.key, then)
-    if then:
-        half = next((s for s in steps if s.unit and s.required and s.missing(w)), None)
-        if half is not None:
-            return _at(w, half.key, then)
-        at = _index(steps, then) - 1
-    for s in steps[at + 1 :]:
-        if s.missing(w) or (s.kind is StepKind.LIST and not s.unit):
-            return _at(w, s.key)
-    return _over(w)
+    index = _index(steps, step.key)
+    for candidate in steps[index + 1 :]:
+        if step.unit and candidate.unit == step.unit and (candidate.kind is not StepKind.PROBE or candidate.missing(w)):
+            return _with_position(w, candidate.key, return_key)
+    if return_key:
+        incomplete = next(
+            (candidate for candidate in steps if candidate.unit and candidate.required and candidate.missing(w)), None
+        )
+        if incomplete is not None:
+            return _with_position(w, incomplete.key, return_key)
+        index = _index(steps, return_key) - 1
+    for candidate in steps[index + 1 :]:
+        if candidate.missing(w) or (candidate.kind is StepKind.LIST and not candidate.unit):
+            return _with_position(w, candidate.key)
+    return _finish(w)
 
 
 def _index(steps: list[InterviewStep], key: str) -> int:
     return next((at for at, s in enumerate(steps) if s.key == key), len(steps) - 1)
 
 
-def _done(w: Workload, step: InterviewStep, then: str) -> Workload:
+def _end_list(w: Workload, step: InterviewStep, return_key: str) -> Workload:
     if step.kind is StepKind.LIST:
         if step.key == entity_questions.ENTITIES and step.missing(w):
             raise Inexact("there has to be at least one", "`?` tells more")
-        return _over(w) if step.key == MORE else _forward(w, step, then)
+        return _finish(w) if step.key == MORE else _go_forward(w, step, return_key)
     if step.figure:
-        return _at(w, MORE)
+        return _with_position(w, MORE)
     raise Inexact("`done` ends a list, and this is one question", "an empty answer takes the default; `back` goes back")
 
 
-def _back(w: Workload, step: InterviewStep, then: str) -> Workload:
+def _go_back(w: Workload, step: InterviewStep, return_key: str) -> Workload:
     """The interview at the previous question."""
     steps = list(_steps(w))
-    for s in reversed(steps[: _index(steps, step.key)]):
-        if then and s.unit != step.unit:
-            return _at(w, then)
-        if s.kind is not StepKind.PROBE or s.missing(w):
-            return _at(w, s.key, then)
+    for candidate in reversed(steps[: _index(steps, step.key)]):
+        if return_key and candidate.unit != step.unit:
+            return _with_position(w, return_key)
+        if candidate.kind is not StepKind.PROBE or candidate.missing(w):
+            return _with_position(w, candidate.key, return_key)
     raise Inexact("this is the first question", "answer it, or leave with ^C")
 
 
-def _drop(w: Workload, step: InterviewStep, then: str) -> Workload:
+def _drop_pattern(w: Workload, step: InterviewStep, return_key: str) -> Workload:
     for kind in pattern_questions.KINDS:
         if step.unit and any(p.id == step.unit for p in getattr(w, kind)):
-            return _at(pattern_questions.drop_pattern(w, kind, step.unit), then or kind)
+            return _with_position(pattern_questions.drop_pattern(w, kind, step.unit), return_key or kind)
     raise Inexact("`drop` takes out a pattern, and none is asked about here", "answer the question, or go `back`")
 
 
-def _object(before: Workload, after: Workload) -> None:
+def _refuse_new_errors(before: Workload, after: Workload) -> None:
     """Refuse an answer that adds an error, unless a later question resolves it."""
-    known = {(d.code, d.message) for d in check(before)}
-    for d in check(after):
-        if d.severity is Severity.ERROR and d.code not in _INCOMPLETE and (d.code, d.message) not in known:
-            raise Inexact(d.message, d.fix)
+    known_messages = {(d.code, d.message) for d in check(before)}
+    for diagnostic in check(after):
+        if (
+            diagnostic.severity is Severity.ERROR
+            and diagnostic.code not in _INCOMPLETE
+            and (diagnostic.code, diagnostic.message) not in known_messages
+        ):
+            raise Inexact(diagnostic.message, diagnostic.fix)

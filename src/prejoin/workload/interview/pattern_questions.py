@@ -1,45 +1,52 @@
-"""Questions about one access pattern: its entities, inputs, result or items, and rate."""
+"""Questions about one access pattern: its entities, inputs, result or items, and rate.
+
+Each question is about a column of the tables of patterns: answers are read as its cells are.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import assert_never, cast
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from dataclasses import replace as replace_value
+from typing import Any, Generic, TypeVar, assert_never
 
+import msgspec
 from msgspec.structs import replace
 
-from prejoin import types
-from prejoin.workload.document.read_entities import read_names
-from prejoin.workload.grammar.answers import (
-    COMBINE_FIX,
-    read_combine,
-    read_page,
-    read_result,
-    read_sort,
-    write_combine,
-    write_page,
-    write_result,
-    write_sort,
-)
-from prejoin.workload.grammar.inputs import read_inputs, write_inputs
+from prejoin.types import Kind
+from prejoin.workload.document import tables
+from prejoin.workload.document.columns import Column, Fields
+from prejoin.workload.grammar.answers import COMBINE_FIX, read_page
+from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.grammar.lexer import Inexact, write_name
-from prejoin.workload.grammar.quantities import read_rate, write_rate
-from prejoin.workload.grammar.writes import read_actions, read_checks, write_actions, write_checks
+from prejoin.workload.grammar.writes import write_actions, write_checks
 from prejoin.workload.interview.step import (
     HELP,
     NONE,
     InterviewStep,
-    Prompt,
     Question,
     StepKind,
     Taken,
-    found_entities,
-    several,
+    accept_letters,
+    entities_of,
     yes,
 )
 from prejoin.workload.lookup import equalities
-from prejoin.workload.model import Action, Change, Combine, Entity, Input, Pattern, Read, Result, Verb, Workload, Write
+from prejoin.workload.model import (
+    Action,
+    Attribute,
+    Change,
+    Combine,
+    Input,
+    Level,
+    Pattern,
+    Read,
+    Result,
+    Verb,
+    Workload,
+    Write,
+)
 from prejoin.workload.stubs import add, create, delete, parents
 
 KINDS = ("reads", "writes", "deletes")
@@ -57,77 +64,123 @@ _WORDS = {
         "What else does it delete?",
     ),
 }
+CREATING = re.compile(
+    r"\b(create|add|new|place|register|sign ?up|open|start|submit|post|send|book|join|lend|borrow)", re.IGNORECASE
+)
+"""Words of descriptions of writes that create something."""
 
 
 def another(kind: str) -> InterviewStep:
     """The first question about a pattern of a kind."""
 
-    def ask(w: Workload) -> Question:
-        found: tuple[Pattern, ...] = getattr(w, kind)
-        first, more = _WORDS[kind]
-        known = tuple(line(p) for p in found)
-        return Question(kind, more if found else first, HELP[kind], "done", known, several=True)
+    def ask(workload: Workload) -> Question:
+        patterns: tuple[Pattern, ...] = getattr(workload, kind)
+        first_words, further_words = _WORDS[kind]
+        return Question(
+            kind,
+            further_words if patterns else first_words,
+            HELP[kind],
+            "done",
+            tuple(map(line, patterns)),
+            several=True,
+        )
 
-    def take(w: Workload, text: str) -> Taken:
-        made = Read("", description=text) if kind == "reads" else Write("", description=text)
-        w = add(w, kind, made)
-        return w, f"entities of {getattr(w, kind)[-1].id}"
+    def take(workload: Workload, text: str) -> Taken:
+        pattern = Read("", description=text) if kind == "reads" else Write("", description=text)
+        workload = add(workload, kind, pattern)
+        return workload, f"entities of {getattr(workload, kind)[-1].id}"
 
-    return InterviewStep(kind, StepKind.LIST, ask, take, lambda w: not getattr(w, kind), required=kind != "deletes")
+    return InterviewStep(
+        kind, StepKind.LIST, ask, take, lambda workload: not getattr(workload, kind), required=kind != "deletes"
+    )
+
+
+# --- The questions about one pattern --------------------------------------------------------------------------------
+
+P = TypeVar("P", Read, Write)
+
+
+def _nothing(workload: Workload, pattern: Pattern) -> str:
+    return ""
+
+
+def _always(pattern: Pattern) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class PatternQuestion(Generic[P]):
+    """A question about a pattern."""
+
+    name: str
+    """What it is called in the header of the document: `inputs of AP-001`."""
+    column: Column
+    """The column that the answer belongs to."""
+    words: str | Callable[[Workload, P], str]
+    likely: Callable[[Workload, P], str] = _nothing
+    """The default if the pattern says nothing yet; empty for none."""
+    choices: Callable[[Workload, P], Iterable[str]] = lambda workload, pattern: ()
+    settle: Callable[[Workload, P], P] | None = None
+    """The pattern with what follows from the answer. Raises `Inexact`."""
+    applies: Callable[[P], bool] = _always
+    default: Callable[[Workload, P], str] | None = None
+    """The default, if it is not what the document says."""
+    may_be_none: bool = False
+    """Whether the answer `-` stands for no value."""
+    required: bool = False
+
+    def ask(self, workload: Workload, pattern: P) -> Question:
+        text = self.default(workload, pattern) if self.default else self._text(workload, pattern)
+        return Question(
+            f"{self.name} of {pattern.id}",
+            self.words if isinstance(self.words, str) else self.words(workload, pattern),
+            HELP["entities of a pattern" if self.name == "entities" else self.name],
+            text or self.likely(workload, pattern) or None,
+            (line(pattern),),
+            choices=tuple(self.choices(workload, pattern)),
+        )
+
+    def take(self, workload: Workload, pattern: P, text: str) -> P:
+        if self.may_be_none and text.strip() == NONE:
+            empty = type(pattern)(pattern.id)
+            fields: Fields = {name: getattr(empty, name) for name in self.column.fields}
+        else:
+            fields = self.column.fields_of(text, msgspec.structs.asdict(pattern))
+        pattern = replace(pattern, **fields)
+        return self.settle(workload, pattern) if self.settle else pattern
+
+    def is_missing(self, workload: Workload, pattern: P) -> bool:
+        return self.required and not self._text(workload, pattern)
+
+    def _text(self, workload: Workload, pattern: P) -> str:
+        """What the document says; empty for nothing."""
+        text = self.column.text_of(pattern, workload)
+        return "" if text == NONE else text
 
 
 def about(kind: str, pattern: Pattern) -> Iterator[InterviewStep]:
     """The questions about one pattern, in order."""
-    id_ = pattern.id
-
-    def field(
-        name: str,
-        ask: Callable[[Workload, Pattern], Prompt],
-        take: Callable[[Workload, Pattern, str], Pattern],
-        missing: Callable[[Pattern], bool] = lambda p: False,
-    ) -> InterviewStep:
-        key = f"{name} of {id_}"
-        about_ = "entities of a pattern" if name == "entities" else name
-
-        def question(w: Workload) -> Question:
-            found = _pattern(w, id_)
-            words, default = ask(w, found)
-            return Question(key, words, HELP[about_], default, (line(found),), choices=_choices(w, name, found))
-
-        def taken(w: Workload, text: str) -> Taken:
-            return put_pattern(w, kind, take(w, _pattern(w, id_), text)), None
-
-        return InterviewStep(key, StepKind.FIELD, question, taken, lambda w: missing(_pattern(w, id_)), id_, True)
-
-    yield field("description", _ask_description, lambda w, p, t: replace(p, description=t))
-    yield field("entities", _ask_entities, _take_entities, lambda p: not p.entities)
-    yield field("inputs", _ask_inputs, lambda w, p, t: replace(p, inputs=several(t, read_inputs)))
-    if isinstance(pattern, Read):
-        yield field(
-            "result",
-            ask_result,
-            take_result,
-            lambda p: isinstance(p, Read) and p.result is None,
-        )
-        if len(pattern.entities) > 1:
-            yield field("combination", ask_combine, take_combine)
-        if pattern.result in {None, Result.MANY}:
-            yield field("order", ask_sort, lambda w, p, t: replace(p, sort=several(t, read_sort)))
-            yield field("pages", ask_page, take_page)
-    else:
-        yield field(
-            "items",
-            partial(ask_actions, kind),
-            take_actions,
-            lambda p: isinstance(p, Write) and not p.actions,
-        )
-        if len(pattern.actions) > 1 or any(a.many for a in pattern.actions):
-            yield field("transaction", ask_atomic, lambda w, p, t: replace(p, atomic=yes(t)))
-        yield field("conditions", ask_checks, take_checks)
+    questions: tuple[PatternQuestion[Any], ...] = QUESTIONS[kind]
+    for question in questions:
+        if question.applies(pattern):
+            yield _step(question, kind, pattern.id)
 
 
-def _pattern(w: Workload, id_: str) -> Pattern:
-    pattern = w.pattern(id_)
+def _step(question: PatternQuestion[Any], kind: str, id_: str) -> InterviewStep:
+    def ask(workload: Workload) -> Question:
+        return question.ask(workload, _pattern(workload, id_))
+
+    def take(workload: Workload, text: str) -> Taken:
+        return put_pattern(workload, kind, question.take(workload, _pattern(workload, id_), text)), None
+
+    def is_missing(workload: Workload) -> bool:
+        return question.is_missing(workload, _pattern(workload, id_))
+
+    return InterviewStep(f"{question.name} of {id_}", StepKind.FIELD, ask, take, is_missing, id_, required=True)
+
+
+def _pattern(workload: Workload, id_: str) -> Pattern:
+    pattern = workload.pattern(id_)
     assert pattern is not None
     return pattern
 
@@ -136,228 +189,269 @@ def line(pattern: Pattern) -> str:
     return f"{pattern.id}  {pattern.description}"
 
 
-def put_pattern(w: Workload, kind: str, pattern: Pattern) -> Workload:
-    found = tuple(pattern if p.id == pattern.id else p for p in getattr(w, kind))
-    return replace(w, **{kind: found})
+def put_pattern(workload: Workload, kind: str, pattern: Pattern) -> Workload:
+    patterns = tuple(pattern if other.id == pattern.id else other for other in getattr(workload, kind))
+    return replace(workload, **{kind: patterns})
 
 
-def drop_pattern(w: Workload, kind: str, id_: str) -> Workload:
-    return replace(w, **{kind: tuple(p for p in getattr(w, kind) if p.id != id_)})
+def drop_pattern(workload: Workload, kind: str, id_: str) -> Workload:
+    return replace(workload, **{kind: tuple(pattern for pattern in getattr(workload, kind) if pattern.id != id_)})
 
 
-def _choices(w: Workload, name: str, p: Pattern) -> tuple[str, ...]:
-    entities = tuple(e.name for e in w.entities)
-    attributes = tuple(a.name for e in found_entities(w, p) for a in e.attributes)
-    return {
-        "entities": entities,
-        "inputs": attributes,
-        "order": attributes,
-        "conditions": (*attributes, *entities),
-        "result": tuple(Result),
-        "combination": tuple(Combine),
-        "pages": ("Yes", "No"),
-        "transaction": ("yes", "no"),
-        "items": (*Verb, *entities, *attributes),
-    }.get(name, ())
+def _entity_names(workload: Workload, pattern: Pattern) -> list[str]:
+    return [entity.name for entity in workload.entities]
 
 
-# --- What both kinds have -------------------------------------------------------------------------------------------
+def _attributes(workload: Workload, pattern: Pattern) -> list[Attribute]:
+    return [attribute for entity in entities_of(workload, pattern) for attribute in entity.attributes]
 
 
-def _ask_description(w: Workload, p: Pattern) -> Prompt:
-    return "What is it, in words?", p.description or None
+def _attribute_names(workload: Workload, pattern: Pattern) -> list[str]:
+    return [attribute.name for attribute in _attributes(workload, pattern)]
 
 
-def _ask_entities(w: Workload, p: Pattern) -> Prompt:
-    reading = isinstance(p, Read)
-    words = "Which entity does it give?" if reading else "Which entity does it write?"
-    default = ", ".join(write_name(e) for e in p.entities) or _mentioned(w, p.description)
-    return words, default
+# --- Both kinds -----------------------------------------------------------------------------------------------------
 
 
-def _mentioned(w: Workload, description: str) -> str | None:
-    """The first entity that a description names; None if it names none."""
-    spoken = description.lower().replace(" ", "")
-    places = {e.name: at for e in w.entities if (at := spoken.find(e.name.lower())) >= 0}
-    return write_name(min(places, key=lambda name: (places[name], -len(name)))) if places else None
+def _mentioned_entity(workload: Workload, pattern: Pattern) -> str:
+    """The first entity that a description names."""
+    spoken = pattern.description.lower().replace(" ", "")
+    places = {entity.name: at for entity in workload.entities if (at := spoken.find(entity.name.lower())) >= 0}
+    return write_name(min(places, key=lambda name: (places[name], -len(name)))) if places else ""
 
 
-def _take_entities(w: Workload, p: Pattern, text: str) -> Pattern:
-    names = read_names(text)
-    known = [e.name for e in w.entities]
-    for name in names:
-        if name not in known:
-            raise Inexact(f"there is no entity `{name}`", f"there is {', '.join(known)}")
-    if isinstance(p, Read) and len(names) < 2:
-        p = replace(p, combine=None, via="")
-    return replace(p, entities=names)
+def _settle_entities(workload: Workload, pattern: P) -> P:
+    known_names = _entity_names(workload, pattern)
+    for name in pattern.entities:
+        if name not in known_names:
+            raise Inexact(f"there is no entity `{name}`", f"there is {', '.join(known_names)}")
+    if isinstance(pattern, Read) and len(pattern.entities) < 2:
+        return replace(pattern, combine=None, via="")
+    return pattern
 
 
-def _ask_inputs(w: Workload, p: Pattern) -> Prompt:
-    entities = found_entities(w, p)
-    named = ", ".join(dict.fromkeys(write_name(a.name) for e in entities for a in e.attributes))
-    words = f"What is known when it is asked? ({named})" if isinstance(p, Read) else f"What is it given? ({named})"
-    return words, write_inputs(p.inputs) or _likely_inputs(w, p, entities)
+def _inputs_words(workload: Workload, pattern: Pattern) -> str:
+    names = ", ".join(dict.fromkeys(map(write_name, _attribute_names(workload, pattern))))
+    return f"What is known when it is asked? ({names})" if isinstance(pattern, Read) else f"What is it given? ({names})"
 
 
-def _likely_inputs(w: Workload, p: Pattern, entities: list[Entity]) -> str:
+def _likely_inputs(workload: Workload, pattern: Pattern) -> str:
     """The likely inputs: for a read the id or the parent in its description, for a write all attributes."""
+    entities = entities_of(workload, pattern)
     if not entities:
         return NONE
-    first = entities[0]
-    spoken = p.description.lower().replace(" ", "")
-    if isinstance(p, Write):
-        whole = create(first).inputs if CREATING.search(p.description) else delete(first).inputs
-        return write_inputs(whole) or NONE
-    for parent, attribute in parents(w, first):
+    if isinstance(pattern, Write):
+        stub = create(entities[0]) if CREATING.search(pattern.description) else delete(entities[0])
+        return write_inputs(stub.inputs) or NONE
+    spoken = pattern.description.lower().replace(" ", "")
+    for parent, attribute in parents(workload, entities[0]):
         if parent.name.lower() in spoken:
             return write_name(attribute.name)
-    return write_inputs(tuple(Input(a.name) for a in first.id)) or NONE
+    return write_inputs(tuple(Input(attribute.name) for attribute in entities[0].id)) or NONE
 
+
+def _entities_words(workload: Workload, pattern: Pattern) -> str:
+    return f"Which entity does it {'give' if isinstance(pattern, Read) else 'write'}?"
+
+
+_HEAD: tuple[PatternQuestion[Any], ...] = (
+    PatternQuestion("description", tables.DESCRIPTION, "What is it, in words?"),
+    PatternQuestion(
+        "entities",
+        tables.ENTITY,
+        _entities_words,
+        _mentioned_entity,
+        _entity_names,
+        _settle_entities,
+        required=True,
+    ),
+    PatternQuestion("inputs", tables.INPUTS, _inputs_words, _likely_inputs, _attribute_names, may_be_none=True),
+)
+
+# --- Reads ----------------------------------------------------------------------------------------------------------
+
+
+def _likely_result(workload: Workload, read: Read) -> str:
+    entities, given_names = entities_of(workload, read), set(equalities(read))
+    if len(read.entities) != 1 or not entities or any(parameter.many for parameter in read.inputs):
+        return Result.MANY.value
+    entity = entities[0]
+    has_unique = any(attribute.unique and attribute.name in given_names for attribute in entity.attributes)
+    has_id = bool(entity.id) and all(attribute.name in given_names for attribute in entity.id)
+    return Result.ONE.value if has_unique or has_id or entity.singleton else Result.MANY.value
+
+
+def _settle_result(workload: Workload, read: Read) -> Read:
+    match read.result:
+        case Result.ONE:
+            return replace(read, sort=(), paginated=False, page=None)
+        case Result.COUNT:
+            return replace(read, sort=(), paginated=None, page=None)
+        case Result.MANY | None:
+            return read
+        case _:
+            assert_never(read.result)
+
+
+def _settle_combination(workload: Workload, read: Read) -> Read:
+    if isinstance(read.combine, bool):
+        raise Inexact("there are several entities, so it has to be said how", COMBINE_FIX)
+    return read
+
+
+def _order_words(workload: Workload, read: Read) -> str:
+    attributes = _attributes(workload, read)
+    if not attributes:
+        return "In which order?"
+    dates = [attribute for attribute in attributes if attribute.type.kind in {Kind.DATETIME, Kind.DATE}]
+    example = f"{write_name(dates[0].name)} DESC" if dates else f"{write_name(attributes[-1].name)} ASC"
+    return f"In which order? Such as `{example}`."
+
+
+def _is_collection(read: Read) -> bool:
+    return read.result in {None, Result.MANY}
+
+
+def _default_page(workload: Workload, read: Read) -> str:
+    if read.limit:
+        return "No"
+    return tables.PAGINATED.text_of(read) or "Yes"
+
+
+_READ_QUESTIONS: tuple[PatternQuestion[Read], ...] = (
+    *_HEAD,
+    PatternQuestion(
+        "result",
+        tables.RESULT,
+        "What comes back: Single, Collection or Count?",
+        _likely_result,
+        lambda workload, read: Result,
+        _settle_result,
+        required=True,
+    ),
+    PatternQuestion(
+        "combination",
+        tables.MULTI_ENTITY,
+        "How do they belong together: Collection or Join?",
+        lambda workload, read: Combine.COLLECTION.value,
+        lambda workload, read: Combine,
+        _settle_combination,
+        applies=lambda read: len(read.entities) > 1,
+    ),
+    PatternQuestion(
+        "order",
+        tables.SORT,
+        _order_words,
+        lambda workload, read: NONE,
+        _attribute_names,
+        applies=_is_collection,
+        may_be_none=True,
+    ),
+    PatternQuestion(
+        "pages",
+        replace_value(tables.PAGINATED, read=accept_letters(read_page)),
+        "Does it come in pages?",
+        choices=lambda workload, read: ("Yes", "No"),
+        applies=_is_collection,
+        default=_default_page,
+    ),
+)
+
+# --- Writes ---------------------------------------------------------------------------------------------------------
+
+
+def _likely_actions(workload: Workload, write: Write) -> str:
+    inputs = frozenset(parameter.attribute for parameter in write.inputs)
+    actions = []
+    for entity in entities_of(workload, write):
+        changed_attributes = [
+            attribute for attribute in entity.attributes if attribute.name in inputs and not attribute.id
+        ]
+        if CREATING.search(write.description) or not changed_attributes:
+            actions.append(Action(Verb.CREATE, entity.name))
+        else:
+            changes = tuple(Change(attribute.name) for attribute in changed_attributes)
+            actions.append(Action(Verb.UPDATE, entity.name, changes=changes))
+    return write_actions(tuple(actions), inputs)
+
+
+def _likely_deletes(workload: Workload, write: Write) -> str:
+    actions = tuple(Action(Verb.DELETE, entity.name) for entity in entities_of(workload, write))
+    return write_actions(actions, frozenset())
+
+
+def _settle_actions(workload: Workload, write: Write) -> Write:
+    if not write.actions:
+        fix = "write `create Order`, `update Order (status)` or `delete Order`"
+        raise Inexact("that says nothing about what is written", fix)
+    named_entities = [action.entity for action in write.actions if workload.entity(action.entity)]
+    entities = tuple(dict.fromkeys((*write.entities, *named_entities)))
+    return replace(write, entities=entities, atomic=write.atomic if _writes_several(write) else None)
+
+
+def _writes_several(write: Write) -> bool:
+    return len(write.actions) > 1 or any(action.many for action in write.actions)
+
+
+def _likely_checks(workload: Workload, write: Write) -> str:
+    created_names = {action.entity for action in write.actions if action.verb is Verb.CREATE}
+    first = workload.entity(write.first_entity)
+    if first is None or first.name not in created_names:
+        return NONE
+    inputs = frozenset(parameter.attribute for parameter in write.inputs)
+    return write_checks(create(first).checks, inputs) or NONE
+
+
+_ITEMS = PatternQuestion(
+    "items",
+    tables.ITEMS_WRITTEN,
+    "Which items does it write, and what happens to each?",
+    _likely_actions,
+    lambda workload, write: (*Verb, *_entity_names(workload, write), *_attribute_names(workload, write)),
+    _settle_actions,
+    required=True,
+)
+_ITEMS_DELETED = replace_value(_ITEMS, column=tables.ITEMS_DELETED, likely=_likely_deletes)
+_WRITE_TAIL = (
+    PatternQuestion(
+        "transaction",
+        replace_value(tables.TRANSACTION, read=yes),
+        "Must all of it happen, or none of it?",
+        choices=lambda workload, write: ("yes", "no"),
+        applies=_writes_several,
+        default=lambda workload, write: "no" if write.atomic is False else "yes",
+    ),
+    PatternQuestion(
+        "conditions",
+        tables.CONDITIONS,
+        "What must be true for it?",
+        _likely_checks,
+        lambda workload, write: (*_attribute_names(workload, write), *_entity_names(workload, write)),
+        may_be_none=True,
+    ),
+)
+QUESTIONS: dict[str, tuple[PatternQuestion[Any], ...]] = {
+    "reads": _READ_QUESTIONS,
+    "writes": (*_HEAD, _ITEMS, *_WRITE_TAIL),
+    "deletes": (*_HEAD, _ITEMS_DELETED, *_WRITE_TAIL),
+}
 
 # --- How often ------------------------------------------------------------------------------------------------------
 
 
-def rates(w: Workload) -> Iterator[InterviewStep]:
-    for kind in KINDS:
-        for pattern in getattr(w, kind):
-            key = f"frequency of {pattern.id}"
-            yield InterviewStep(
-                key,
-                StepKind.FIELD,
-                partial(_ask_rate, key, pattern.id),
-                partial(_take_rate, kind, pattern.id),
-                lambda w, id_=pattern.id: _pattern(w, id_).rate is None,  # type: ignore[misc]
-                required=True,
-                figure=True,
-            )
-
-
-def _ask_rate(key: str, id_: str, w: Workload) -> Question:
-    pattern = _pattern(w, id_)
-    words = "How often: Hot, Warm, Cold, or a figure?"
-    default = write_rate(pattern.rate) if pattern.rate else "Warm"
-    return Question(key, words, HELP["frequency"], default, (line(pattern),), choices=("Hot", "Warm", "Cold"))
-
-
-def _take_rate(kind: str, id_: str, w: Workload, text: str) -> Taken:
-    rate = None if text.strip() == NONE else read_rate(text.strip())
-    return put_pattern(w, kind, replace(_pattern(w, id_), rate=rate)), None
-
-
-def ask_result(w: Workload, p: Pattern) -> Prompt:
-    read = cast(Read, p)
-    given = write_result(read.result, read.needs, read.limit) if read.result else _likely_result(w, read)
-    return "What comes back: Single, Collection or Count?", given
-
-
-def _likely_result(w: Workload, read: Read) -> str:
-    if len(read.entities) != 1 or any(i.many for i in read.inputs):
-        return Result.MANY.value
-    entity, known = found_entities(w, read), set(equalities(read))
-    if not entity:
-        return Result.MANY.value
-    unique = any(a.unique and a.name in known for a in entity[0].attributes)
-    whole = bool(entity[0].id) and all(a.name in known for a in entity[0].id)
-    return Result.ONE.value if unique or whole or entity[0].singleton else Result.MANY.value
-
-
-def take_result(w: Workload, p: Pattern, text: str) -> Pattern:
-    result, needs, limit = read_result(text)
-    match result:
-        case Result.ONE:
-            p = replace(p, sort=(), paginated=False, page=None)
-        case Result.COUNT:
-            p = replace(p, sort=(), paginated=None, page=None)
-        case Result.MANY:
-            pass
-        case _:
-            assert_never(result)
-    return replace(p, result=result, needs=needs, limit=limit)
-
-
-def ask_combine(w: Workload, p: Pattern) -> Prompt:
-    read = cast(Read, p)
-    default = write_combine(read.combine or Combine.COLLECTION, read.via)
-    return "How do they belong together: Collection or Join?", default
-
-
-def take_combine(w: Workload, p: Pattern, text: str) -> Pattern:
-    combine, via = read_combine(text)
-    if isinstance(combine, bool):
-        raise Inexact("there are several entities, so it has to be said how", COMBINE_FIX)
-    return replace(p, combine=combine, via=via)
-
-
-def ask_sort(w: Workload, p: Pattern) -> Prompt:
-    attributes = [a for e in found_entities(w, p) for a in e.attributes]
-    dated = next((a for a in attributes if a.type.kind in {types.Kind.DATETIME, types.Kind.DATE}), None)
-    example = (
-        f"{write_name(dated.name)} DESC" if dated else f"{write_name(attributes[-1].name)} ASC" if attributes else ""
-    )
-    words = f"In which order? Such as `{example}`." if example else "In which order?"
-    return words, write_sort(cast(Read, p).sort) or NONE
-
-
-def ask_page(w: Workload, p: Pattern) -> Prompt:
-    read = cast(Read, p)
-    default = "No" if read.limit else "Yes" if read.paginated is None else write_page(read.paginated, read.page)
-    return "Does it come in pages?", default
-
-
-def take_page(w: Workload, p: Pattern, text: str) -> Pattern:
-    paginated, page = read_page({"y": "yes", "n": "no"}.get(text.strip().lower(), text))
-    return replace(p, paginated=paginated, page=page)
-
-
-CREATING = re.compile(
-    r"\b(create|add|new|place|register|sign ?up|open|start|submit|post|send|book|join|lend|borrow)", re.IGNORECASE
+_FREQUENCY: PatternQuestion[Any] = PatternQuestion(
+    "frequency",
+    tables.FREQUENCY,
+    "How often: Hot, Warm, Cold, or a figure?",
+    lambda workload, pattern: Level.WARM.value,
+    lambda workload, pattern: Level,
+    may_be_none=True,
+    required=True,
 )
 
 
-def ask_actions(kind: str, w: Workload, p: Pattern) -> Prompt:
-    write = cast(Write, p)
-    inputs = frozenset(i.attribute for i in write.inputs)
-    default = write_actions(write.actions or tuple(_likely_actions(kind, w, write)), inputs) or None
-    return "Which items does it write, and what happens to each?", default
-
-
-def _likely_actions(kind: str, w: Workload, p: Write) -> Iterator[Action]:
-    given = {i.attribute for i in p.inputs}
-    for entity in found_entities(w, p):
-        changed = tuple(Change(a.name) for a in entity.attributes if a.name in given and not a.id)
-        if kind == "deletes":
-            yield Action(Verb.DELETE, entity.name)
-        elif CREATING.search(p.description) or not changed:
-            yield Action(Verb.CREATE, entity.name)
-        else:
-            yield Action(Verb.UPDATE, entity.name, changes=changed)
-
-
-def take_actions(w: Workload, p: Pattern, text: str) -> Pattern:
-    actions = read_actions(text, frozenset(i.attribute for i in p.inputs))
-    if not actions:
-        raise Inexact(
-            "that says nothing about what is written", "write `create Order`, `update Order (status)` or `delete Order`"
-        )
-    touched = dict.fromkeys((*p.entities, *(a.entity for a in actions if w.entity(a.entity))))
-    alone = len(actions) == 1 and not actions[0].many
-    return replace(p, actions=actions, entities=tuple(touched), atomic=None if alone else cast(Write, p).atomic)
-
-
-def ask_atomic(w: Workload, p: Pattern) -> Prompt:
-    atomic = cast(Write, p).atomic
-    return "Must all of it happen, or none of it?", "no" if atomic is False else "yes"
-
-
-def ask_checks(w: Workload, p: Pattern) -> Prompt:
-    write = cast(Write, p)
-    inputs = frozenset(i.attribute for i in write.inputs)
-    created = [w.entity(a.entity) for a in write.actions if a.verb is Verb.CREATE]
-    likely = tuple(c for e in created if e and e.name == write.entities[0] for c in create(e).checks)
-    return "What must be true for it?", write_checks(write.checks or likely, inputs) or NONE
-
-
-def take_checks(w: Workload, p: Pattern, text: str) -> Pattern:
-    inputs = frozenset(i.attribute for i in p.inputs)
-    return replace(p, checks=several(text, lambda t: read_checks(t, inputs)))
+def rates(workload: Workload) -> Iterator[InterviewStep]:
+    for kind in KINDS:
+        for pattern in getattr(workload, kind):
+            step = _step(_FREQUENCY, kind, pattern.id)
+            yield replace_value(step, unit="", figure=True)

@@ -71,28 +71,26 @@ class InterviewStep:
     """Whether it asks for a rate or a cardinality. `done` skips all of these."""
 
 
-def yes(text: str) -> bool:
-    word = text.strip().lower()
-    return read_yes_no({"y": "yes", "n": "no"}.get(word, text))
+def accept_letters(read: Callable[[str], T]) -> Callable[[str], T]:
+    """A reader of answers in which `y` and `n` stand for yes and no."""
+
+    def read_answer(text: str) -> T:
+        return read({"y": "yes", "n": "no"}.get(text.strip().lower(), text))
+
+    return read_answer
 
 
-def several(text: str, read: Callable[[str], tuple[T, ...]]) -> tuple[T, ...]:
-    """The result of `read` for an answer; `-` stands for none."""
-    return () if text.strip() == NONE else read(text)
+yes = accept_letters(read_yes_no)
 
 
-Prompt = tuple[str, str | None]
-"""A question about a pattern, and its default."""
-
-
-def found_entities(workload: Workload, pattern: Pattern) -> list[Entity]:
+def entities_of(workload: Workload, pattern: Pattern) -> list[Entity]:
     """The existing entities of a pattern."""
     return [e for e in map(workload.entity, pattern.entities) if e]
 
 
 def put_entity(workload: Workload, entity: Entity) -> Workload:
-    found = tuple(entity if e.name == entity.name else e for e in workload.entities)
-    return replace(workload, entities=found)
+    entities = tuple(entity if e.name == entity.name else e for e in workload.entities)
+    return replace(workload, entities=entities)
 
 
 _NEXT = re.compile(r",\s*(?=`?[\w$.]+`?\s*\()")
@@ -106,14 +104,14 @@ def read_attributes(text: str) -> tuple[Attribute, ...]:
     >>> [a.name for a in read_attributes("name, age (integer)")]
     ['name', 'age']
     """
-    found = []
+    attributes = []
     for piece in _cut(text):
-        dashed = re.search(r"\s[-–—]\s", piece)
-        plain = [piece] if dashed or "(" in piece else piece.split(",")
-        found += [read_attribute(part.strip()) for part in plain if part.strip()]
-    if not found:
+        has_text = re.search(r"\s[-–—]\s", piece)
+        parts = [piece] if has_text or "(" in piece else piece.split(",")
+        attributes += [read_attribute(part.strip()) for part in parts if part.strip()]
+    if not attributes:
         raise Inexact("that names no attribute", "write `name (type)`, for example `email (string, unique)`")
-    return tuple(found)
+    return tuple(attributes)
 
 
 def _cut(text: str) -> list[str]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from prejoin import Client, Embedded, history, refresh
+from prejoin.keys.content import INLINE
 from prejoin.patterns.large.content import read_large, store_large
-from prejoin.patterns.large.large import INLINE
 from prejoin.table.errors import CodecError, NotFound
 from prejoin.workload.model import Attribute
 from tests.migrate.evolve.walks.oracle import Accepted, Code, Existence, Object, Oracle, Side

@@ -15,14 +15,25 @@ several entities needs one place where each of them has a key.
 
 Writes: a write that does not know the item's key needs a placement that finds the item, or is not served.
 
-Symmetry: new indexes are alike, so a placement says only that a key is in a new index; `numbered` then distributes the
-keys over the indexes, with those that are read together in one. Where that is impossible, or where a cut speaks of
-an index, the program is `split`: it also says which keys are in one index, but has no preference among the indexes.
+Symmetry: new indexes are alike, so a placement says only that a key is in a new index. `number_indexes` then
+distributes the keys over the indexes, with those that are read together in one. Where that is impossible, or where a
+cut speaks of an index, the program is `split`: it also says which keys are in one index, but has no preference among
+the indexes.
 
 Contiguity cuts: types that one Query reads together must be neighbours in sort order. Stating that for all orders in
 advance would take too many constraints, so the program ignores it at first. When `solve` finds that the chosen keys
-cannot be ordered so, it forbids this set of keys (`Problem.forbidden`) or of places (`Problem.rivals`) in every index,
-and solves again.
+cannot be ordered so, it forbids this set of keys (`Problem.key_cuts`) or of places (`Problem.place_cuts`) in every
+index, and solves again.
+
+For example, an `Order` with the keys b1 and b2 for the table and i1 for an index, a read that b1 and i1 serve, the
+variable x for the index, and l for the loss of the read:
+
+    b1 + b2 = 1        one key in the table
+    i1 <= x            a key in an index needs an index
+    b1 + i1 + l >= 1   the read is served, or lost
+
+Minimise l, then the complexity 2 x, then the prices of the keys. The result is b1, which serves the read without an
+index.
 
 The functions `lost`, `complexity`, `reading`, `queries_each`, `money` and `taste` are the costs, in the order of the
 objective.
@@ -52,8 +63,8 @@ from prejoin.design.solver.placement import (
     Problem,
 )
 from prejoin.design.solver.program.integer_program import IntegerProgram
-from prejoin.design.solver.program.numbering import Group, distributed, joined
-from prejoin.design.solver.program.options import ComponentOptions, Option, moved
+from prejoin.design.solver.program.numbering import Group, distribute, merge_groups
+from prejoin.design.solver.program.options import ComponentOptions, KeyOption, in_slot
 from prejoin.design.solver.program.pricing import Answer, Price, collection_units
 from prejoin.workload.lookup import root
 from prejoin.workload.model import Entity
@@ -62,37 +73,43 @@ _FINEST = 1e-4
 """The smallest difference between two prices that counts, in dollars a month."""
 _MOST_UNITS = 1e6
 """The largest price in the program: HiGHS tells larger numbers apart less well."""
-Located = TypeVar("Located", Placement, CollectionPlace)
-_HALVES = {what: int(2 * weight) for what, weight in WEIGHTS.items()}
+Location = TypeVar("Location", Placement, CollectionPlace)
+_HALVES = {structure: int(2 * weight) for structure, weight in WEIGHTS.items()}
+"""The complexity of each structure in halves, because the program has whole numbers only."""
 
 
 class ComponentProgram(msgspec.Struct):
     """The program of one component with a given number of indexes, and its variables by meaning."""
 
     program: IntegerProgram
-    places: dict[Placement, int]
-    together: dict[CollectionPlace, int]
-    answers: dict[tuple[str, Answer], int]
+    is_split: bool
+    placements: dict[Placement, int] = {}
+    collections: dict[CollectionPlace, int] = {}
+    answers: dict[tuple[str, Answer], int] = {}
     """How a read is answered, where that makes a difference."""
-    found: dict[tuple[str, str], int]
+    finds: dict[tuple[str, str], int] = {}
     """Writes that find an entity's items first."""
-    stale: dict[tuple[str, str], int]
+    stale: dict[tuple[str, str], int] = {}
     """Writes that find a list of items in an index, which may lack the newest ones."""
-    first: dict[tuple[str, str], int]
+    first: dict[tuple[str, str], int] = {}
     """Writes that read an entity's item first."""
-    refreshed_first: dict[tuple[int, str], int]
-    """Refreshes that read an entity's items first, by the number of the follow link."""
-    twice: dict[str, int]
+    refreshes_first: dict[tuple[int, str], int] = {}
+    """Refreshes that read an entity's items first, by the number of the construct."""
+    twice: dict[str, int] = {}
     """Writes that take two requests."""
-    atomic: dict[tuple[str, str], int]
+    atomic: dict[tuple[str, str], int] = {}
     """Writes that are transactions only because of the chosen keys."""
-    unserved: dict[str, int]
-    used: list[int]
+    losses: dict[str, int] = {}
+    """Patterns that are not served."""
+    indexes: list[int] = []
     """One for each new index that is used."""
-    copies: list[int]
-    heated: list[int]
+    copies: list[int] = []
+    hot_by_guard: list[int] = []
     """Keys in an index that are hot because of a guard of the key in the table."""
-    split: bool
+
+
+Variables = Mapping[KeyOption, int]
+"""The variable of each option that a program has."""
 
 
 class Formulation:
@@ -105,395 +122,499 @@ class Formulation:
         self._options = options
         self._new = options.new
         self._units: dict[str, float] = {}
-        self._lists = {(write.id, action.entity) for write, action in item_changes(self._workload) if action.many}
+        """The read units of a call, by the read of several entities."""
+        self._lists = {(step.write.id, step.entity.name) for step in item_changes(self._workload) if step.is_list}
         """Writes and entities of which they find a list."""
         self.candidates = options.candidates
         """The number of keys to choose from."""
         self.most_indexes = max(map(len, options.needs.values()), default=0) + problem.fixed.indexes
         """More indexes would be of no use."""
 
-    def _is_hot(self, way: CollectionPlace) -> bool:
+    def _is_hot(self, place: CollectionPlace) -> bool:
         """Whether a read of several entities takes more units than the partition has."""
-        question = next(q for q in self._options.component.reads if q.read.id == way.read)
-        if way.read not in self._units:
-            self._units[way.read] = collection_units(self._workload, question)
+        question = self._question(place.read)
+        if place.read not in self._units:
+            self._units[place.read] = collection_units(self._workload, question)
         need = question.needs[0]
-        names = [a for a in need.given if question.ask.name(need.entity, a) in way.names]
+        names = [name for name in need.equal_names if question.ask.name(need.entity, name) in place.names]
         share = read_share(self._workload, self._options.entity(need.entity), names, question.read)
         calls = peak(question.read.rate)
-        return Load(need.entity, "", "", calls, calls * self._units[way.read], share, way.read).hot
+        return Load(need.entity, "", "", calls, calls * self._units[place.read], share, place.read).hot
+
+    def _question(self, read: str) -> ReadNeeds:
+        return next(question for question in self._options.component.reads if question.read.id == read)
 
     # --- Costs --------------------------------------------------------------------------------------------------------
 
     def lost(self, model: ComponentProgram) -> dict[int, int]:
         """The weight of patterns that are not served: their rates."""
         patterns = {pattern.id: pattern for pattern in self._workload.patterns}
-        return {at: pattern_weight(patterns[name]) for name, at in model.unserved.items()}
+        return {variable: pattern_weight(patterns[name]) for name, variable in model.losses.items()}
 
     def complexity(self, model: ComponentProgram, indexes: bool = True) -> dict[int, int]:
         """The complexity in halves: of copies, guards, fan-out reads and hot partitions, and of new indexes."""
-        found = Counter(dict.fromkeys(model.copies, _HALVES["copy"]))
-        found.update(dict.fromkeys(model.used if indexes else (), _HALVES["index"]))
-        for at, price in self._priced(model):
-            found[at] += price.guards
-        found.update({at: _HALVES["fan-out read"] for (_, answer), at in model.answers.items() if answer.fans_out})
-        found.update(dict.fromkeys(self.hot(model), _HALVES["hot partition"]))
-        return {at: halves for at, halves in found.items() if halves}
+        costs = Counter(dict.fromkeys(model.copies, _HALVES["copy"]))
+        if indexes:
+            costs.update(dict.fromkeys(model.indexes, _HALVES["index"]))
+        for variable, price in self._priced_keys(model):
+            costs[variable] += price.guards
+        for (_, answer), variable in model.answers.items():
+            if answer.fans_out:
+                costs[variable] += _HALVES["fan-out read"]
+        costs.update(dict.fromkeys(self.hot(model), _HALVES["hot partition"]))
+        return {variable: halves for variable, halves in costs.items() if halves}
 
     def hot(self, model: ComponentProgram) -> dict[int, int]:
         """The hot partitions: of keys with too many writes, and of reads with too many units."""
-        found = [at for at, price in self._priced(model) if price.hot]
-        found += [at for (_, answer), at in model.answers.items() if answer.hot]
-        found += [at for way, at in model.together.items() if self._is_hot(way)]
-        found += model.heated
-        return dict.fromkeys(found, 1)
+        variables = [variable for variable, price in self._priced_keys(model) if price.hot]
+        variables += [variable for (_, answer), variable in model.answers.items() if answer.hot]
+        variables += [variable for place, variable in model.collections.items() if self._is_hot(place)]
+        variables += model.hot_by_guard
+        return dict.fromkeys(variables, 1)
 
     def nothing(self, model: ComponentProgram) -> dict[int, int]:
         """The values of a selection that serves nothing, as far as they do not follow from each other."""
-        found = dict.fromkeys((*model.places.values(), *model.together.values(), *model.answers.values()), 0)
-        found |= dict.fromkeys(model.unserved.values(), 1)
-        found |= {at: 1 for place, at in model.places.items() if place.candidate.fixed}
-        return found | {model.places[bases[0].place]: 1 for bases in self._options.bases.values()}
+        values = dict.fromkeys((*model.placements.values(), *model.collections.values(), *model.answers.values()), 0)
+        values |= dict.fromkeys(model.losses.values(), 1)
+        for placement, variable in model.placements.items():
+            if placement.candidate.fixed:
+                values[variable] = 1
+        # Each entity needs a key in the table: any will do.
+        for options in self._options.base_options.values():
+            values[model.placements[options[0].placement]] = 1
+        return values
 
-    def _priced(self, model: ComponentProgram) -> Iterator[tuple[int, Price]]:
-        """The chosen keys as variables, with their prices. A key in any index costs the same."""
-        prices = {option.place: option.price for option in self._options.every}
-        for place, at in model.places.items():
-            if price := prices.get(replace(place, slot=self._new if place.slot != BASE else BASE)):
-                yield at, price
+    def _priced_keys(self, model: ComponentProgram) -> Iterator[tuple[int, Price]]:
+        """The keys as variables, with their prices. A key in any index costs the same."""
+        prices = {option.placement: option.price for option in self._options.all_options}
+        for placement, variable in model.placements.items():
+            slot = self._new if placement.slot != BASE else BASE
+            price = prices.get(replace(placement, slot=slot))
+            if price is not None:
+                yield variable, price
 
     def reading(self, model: ComponentProgram) -> dict[int, int]:
         """The number of writes that have to read first, and of items that they find by another key.
 
         A list counts as found only if it is in an index: one in the table is read consistently.
         """
-        found = [at for key, at in model.found.items() if key not in self._lists]
-        return dict.fromkeys((*model.twice.values(), *found, *model.stale.values()), 1)
+        finds = [variable for key, variable in model.finds.items() if key not in self._lists]
+        return dict.fromkeys((*model.twice.values(), *finds, *model.stale.values()), 1)
 
     def queries_each(self, model: ComponentProgram) -> dict[int, int]:
         """The number of joins that send a Query for each item of an entity."""
-        bases = (option for options in self._options.bases.values() for option in options)
-        return {model.places[one.place]: number for one in bases if (number := one.price.queries_each)}
+        costs: dict[int, int] = {}
+        for options in self._options.base_options.values():
+            for option in options:
+                if option.price.queries_each:
+                    costs[model.placements[option.placement]] = option.price.queries_each
+        return costs
 
     def dollars(self, model: ComponentProgram) -> dict[int, float]:
         """The part of the monthly bill that depends on the selection."""
-        writes = {w.id: w for w in (*self._workload.writes, *self._workload.deletes)}
-        found = {at: price.dollars for at, price in self._priced(model)}
-        found |= {at: answer.dollars for (_, answer), at in model.answers.items()}
-        found |= {at: self._options.prices[name].find(writes[id_]) for (id_, name), at in model.found.items()}
-        for key, at in model.stale.items():
+        writes = {write.id: write for write in (*self._workload.writes, *self._workload.deletes)}
+        prices = self._options.prices
+        costs = {variable: price.dollars for variable, price in self._priced_keys(model)}
+        costs |= {variable: answer.dollars for (_, answer), variable in model.answers.items()}
+        costs |= {variable: prices[name].find(writes[id_]) for (id_, name), variable in model.finds.items()}
+        for key, variable in model.stale.items():
             # A list in the table is read consistently, which takes twice the units.
-            eventual = found[model.found[key]]
-            found[model.found[key]] = 2 * eventual
-            found[at] = -eventual
-        found |= {at: self._options.prices[name].read_first(writes[id_]) for (id_, name), at in model.first.items()}
-        for (number, name), at in model.refreshed_first.items():
-            found[at] = self._options.prices[name].refresh_first(number)
-        for (id_, name), at in model.atomic.items():
-            found[at] = self._options.prices[name].transaction(writes[id_])
-        return found
+            eventual = costs[model.finds[key]]
+            costs[model.finds[key]] = 2 * eventual
+            costs[variable] = -eventual
+        costs |= {variable: prices[name].read_first(writes[id_]) for (id_, name), variable in model.first.items()}
+        for (number, name), variable in model.refreshes_first.items():
+            costs[variable] = prices[name].refresh_first(number)
+        for (id_, name), variable in model.atomic.items():
+            costs[variable] = prices[name].transaction(writes[id_])
+        return costs
 
     def money(self, model: ComponentProgram) -> tuple[dict[int, int], int]:
         """The same as whole numbers, for the program; and how many of them are half a cent."""
-        every = self.dollars(model)
-        unit = max([_FINEST, *(abs(money) / _MOST_UNITS for money in every.values())])
-        return {at: round(money / unit) for at, money in every.items() if round(money / unit)}, int(0.005 / unit)
+        dollars = self.dollars(model)
+        # The finest unit in which the largest price is at most `_MOST_UNITS`.
+        unit = max([_FINEST, *(abs(amount) / _MOST_UNITS for amount in dollars.values())])
+        units = {variable: round(amount / unit) for variable, amount in dollars.items()}
+        return {variable: number for variable, number in units.items() if number}, int(0.005 / unit)
 
     def taste(self, model: ComponentProgram) -> dict[int, int]:
         """The preference among keys of the same cost."""
-        return {at: self._options.taste(place) for place, at in model.places.items()}
+        return {variable: self._options.taste(placement) for placement, variable in model.placements.items()}
 
     @cached_property
-    def kept(self) -> int:
+    def fixed_copies(self) -> int:
         """The number of copies in the approved design."""
-        return sum(len(self._fixed.copies(e.name)) for e in self._options.component.entities)
+        return sum(len(self._fixed.copies(entity.name)) for entity in self._options.component.entities)
 
     @cached_property
     def constant(self) -> int:
         """The complexity in halves of what every selection has: copies of an approved design, and forced guards."""
-        guards = sum(prices.forced for prices in self._options.prices.values())
-        return self.kept * _HALVES["copy"] + guards * _HALVES["guard"]
+        guards = sum(prices.forced_guards for prices in self._options.prices.values())
+        return self.fixed_copies * _HALVES["copy"] + guards * _HALVES["guard"]
 
     # --- The program --------------------------------------------------------------------------------------------------
 
-    def model(self, indexes: int, copies: bool = True, split: bool = False) -> ComponentProgram:
+    def model(self, indexes: int, is_split: bool = False) -> ComponentProgram:
         """The program with at most this many indexes."""
         program = IntegerProgram(self._problem.limit)
-        cuts = {p.slot for one in self._problem.forbidden for p in one} | {
-            way.slot for one in self._problem.rivals for way in one
-        }
-        split = split or bool(cuts - {BASE})
-        used = [program.choice() for _ in range(self._new, indexes + 1)]
-        for one, other in pairwise(used):
-            program.at_least(0, {one: 1, other: -1})
-        unserved = {q.read.id: program.choice() for q in self._options.component.reads}
-        model = ComponentProgram(program, {}, {}, {}, {}, {}, {}, {}, {}, {}, unserved, used, [], [], split)
-        chosen: dict[Option, int] = {}
+        model = ComponentProgram(program, is_split or self._has_cuts_in_indexes())
+        model.indexes = [program.choice() for _ in range(self._new, indexes + 1)]
+        # Indexes are used in their order: otherwise each selection would exist once for each permutation of them.
+        for index, following in pairwise(model.indexes):
+            program.at_least(0, {index: 1, following: -1})
+        for question in self._options.component.reads:
+            model.losses[question.read.id] = program.choice()
+        variables: dict[KeyOption, int] = {}
         for entity in self._options.component.entities:
-            self._place(model, chosen, entity, copies)
-        self._live_under(program, model.places)
+            self._add_keys(model, variables, entity)
+        self._keep_under_parents(program, model.placements)
         for question in self._options.component.reads:
             if len(question.needs) == 1:
-                self._serve(model, chosen, question)
+                self._serve(model, variables, question)
             else:
-                self._serve_together(model, chosen, question, indexes)
-        for forbidden in self._problem.forbidden:
-            self._forbid(model, forbidden)
-        for rivals in self._problem.rivals:
-            self._rival(model, chosen, rivals)
-        self._find(model, chosen)
-        self._read_first(model, chosen)
-        self._refresh_first(model, chosen)
-        self._transact(model, chosen)
-        self._heat(model, chosen)
+                self._serve_collection(model, variables, question, indexes)
+        for key_cut in self._problem.key_cuts:
+            self._cut_keys(model, key_cut)
+        for place_cut in self._problem.place_cuts:
+            self._cut_places(model, variables, place_cut)
+        self._find_items(model, variables)
+        self._read_first(model, variables)
+        self._refresh_first(model, variables)
+        self._transact(model, variables)
+        self._heat(model, variables)
         return model
 
-    def _place(self, model: ComponentProgram, chosen: dict[Option, int], entity: Entity, copies: bool) -> None:
+    def _has_cuts_in_indexes(self) -> bool:
+        """Whether a cut speaks of an index, so that the program has to say which keys are in it."""
+        slots = {placement.slot for cut in self._problem.key_cuts for placement in cut}
+        slots |= {place.slot for cut in self._problem.place_cuts for place in cut}
+        return bool(slots - {BASE})
+
+    def _add_keys(self, model: ComponentProgram, variables: dict[KeyOption, int], entity: Entity) -> None:
         """The keys of an entity: exactly one in the table, and at most one in each index."""
         program, name = model.program, entity.name
 
-        def choice(option: Option) -> int:
-            chosen[option] = model.places[option.place] = at = program.choice()
-            return at
+        def add(option: KeyOption) -> int:
+            variable = program.choice()
+            variables[option] = model.placements[option.placement] = variable
+            return variable
 
-        bases = [choice(option) for option in self._options.bases[name]]
-        program.at_least(1, dict.fromkeys(bases, 1))
-        program.at_most(1, dict.fromkeys(bases, 1))
+        bases = dict.fromkeys([add(option) for option in self._options.base_options[name]], 1)
+        program.at_least(1, bases)
+        program.at_most(1, bases)
         for (owner, item, slot), candidate in self._fixed.candidates.items():
             if owner == name and (item, slot) != (OWN, BASE):
-                at = choice(self._options.fixed_option(Placement(name, item, slot, candidate)))
-                program.at_least(1, {at: 1})
+                variable = add(self._options.fixed_option(Placement(name, item, slot, candidate)))
+                program.at_least(1, {variable: 1})
+        index_options = self._options.index_options[name]
         for slot in range(1, self._new):
             if (name, OWN, slot) not in self._fixed.candidates and self._fixed.is_open(slot):
-                here = [choice(moved(option, slot)) for option in self._options.others[name]]
-                program.at_most(1, dict.fromkeys(here, 1))
-        if model.split:
-            for slot, index in enumerate(model.used, self._new):
-                here = [choice(moved(option, slot)) for option in self._options.others[name]]
-                program.at_most(0, {**dict.fromkeys(here, 1), index: -1})
-        elif model.used:
-            here = [choice(option) for option in self._options.others[name]]
-            program.at_most(0, {**dict.fromkeys(here, 1), **dict.fromkeys(model.used, -1)})
-        for option in self._options.copies[name] if copies else ():
+                keys = [add(in_slot(option, slot)) for option in index_options]
+                program.at_most(1, dict.fromkeys(keys, 1))
+        if model.is_split:
+            for slot, index in enumerate(model.indexes, self._new):
+                keys = [add(in_slot(option, slot)) for option in index_options]
+                program.at_most(0, {**dict.fromkeys(keys, 1), index: -1})
+        elif model.indexes:
+            keys = [add(option) for option in index_options]
+            program.at_most(0, {**dict.fromkeys(keys, 1), **dict.fromkeys(model.indexes, -1)})
+        for option in self._options.copy_options[name]:
             # A copy serves a read that the own item in the table does not serve.
-            needed = {chosen[base]: 1 for base in self._options.bases[name] if not option.serves <= base.serves}
-            at = choice(option)
-            model.copies.append(at)
-            program.at_least(0, {**needed, at: -1})
+            needing: dict[int, int] = {}
+            for base in self._options.base_options[name]:
+                if not option.serves <= base.serves:
+                    needing[variables[base]] = 1
+            variable = add(option)
+            model.copies.append(variable)
+            program.at_least(0, {**needing, variable: -1})
 
-    def _live_under(self, program: IntegerProgram, places: Mapping[Placement, int]) -> None:
+    def _keep_under_parents(self, program: IntegerProgram, placements: Mapping[Placement, int]) -> None:
         """An entity under a parent has the parent's id as its partition, or shares the parent's partition."""
         for pin in self._problem.constraints.under:
-            bases = {
-                name: {p: at for p, at in places.items() if (p.entity, p.item, p.slot) == (name, OWN, BASE)}
-                for name in (pin.entity, pin.parent)
-            }
-            if not all(bases.values()):
+            children, parents = _bases_of(pin.entity, placements), _bases_of(pin.parent, placements)
+            if not children or not parents:
                 continue
             parent = self._options.entity(pin.parent)
-            ids = frozenset(root(self._workload, parent, a) for a in parent.id)
-            for place, at in bases[pin.entity].items():
-                roots = self._options.roots(place)
-                same = {k: 1 for p, k in bases[pin.parent].items() if self._options.roots(p) == roots}
+            ids = frozenset(root(self._workload, parent, attribute) for attribute in parent.id)
+            for child, variable in children.items():
+                roots = self._options.roots(child)
                 if roots != ids:
-                    program.at_least(0, {**same, at: -1})
+                    parent_variables = [
+                        at for placement, at in parents.items() if self._options.roots(placement) == roots
+                    ]
+                    program.at_least(0, {**dict.fromkeys(parent_variables, 1), variable: -1})
 
-    def _serve(self, model: ComponentProgram, chosen: Mapping[Option, int], question: ReadNeeds) -> None:
+    def _serve(self, model: ComponentProgram, variables: Variables, question: ReadNeeds) -> None:
         """A read of one entity. How it is answered is a variable only where answers differ."""
         read = question.read.id
-        answers: dict[Answer, dict[int, int]] = {}
-        for option, at in chosen.items():
+        keys_by_answer: dict[Answer, dict[int, int]] = {}
+        for option, variable in variables.items():
             if answer := option.price.answers.get(read):
-                answers.setdefault(answer, {})[at] = 1
-        lost = {model.unserved[read]: 1}
-        if len(answers) < 2 and not any(answer.fans_out or answer.hot for answer in answers):
-            model.program.at_least(1, {at: 1 for ways in answers.values() for at in ways} | lost)
+                keys_by_answer.setdefault(answer, {})[variable] = 1
+        loss = {model.losses[read]: 1}
+        if len(keys_by_answer) < 2 and not any(answer.fans_out or answer.hot for answer in keys_by_answer):
+            keys = {variable: 1 for answering in keys_by_answer.values() for variable in answering}
+            model.program.at_least(1, keys | loss)
             return
-        for answer in sorted(answers):
-            model.answers[read, answer] = at = model.program.choice()
-            lost[at] = 1
-            model.program.at_least(0, {**answers[answer], at: -1})
-        model.program.at_least(1, lost)
+        outcomes = loss
+        for answer in sorted(keys_by_answer):
+            variable = model.program.choice()
+            model.answers[read, answer] = variable
+            outcomes[variable] = 1
+            model.program.at_least(0, {**keys_by_answer[answer], variable: -1})
+        model.program.at_least(1, outcomes)
 
-    def _serve_together(
-        self, model: ComponentProgram, chosen: Mapping[Option, int], question: ReadNeeds, indexes: int
+    def _serve_collection(
+        self, model: ComponentProgram, variables: Variables, question: ReadNeeds, indexes: int
     ) -> None:
         """A read of several entities: one place where each of them has a key."""
-        last = indexes if model.split else min(indexes, self._new)
-        served = {model.unserved[question.read.id]: 1}
-        for slot in range(1 if question.ask.consistent else last + 1):
-            for way in (replace(way, slot=slot) for way in self._options.ways[question.read.id]):
-                here: dict[str, dict[int, int]] = {need.entity: {} for need in question.needs}
-                for option, at in chosen.items():
-                    if way in option.ways:
-                        here[option.place.entity][at] = 1
-                if all(here.values()):
-                    model.together[way] = at = model.program.choice()
-                    served[at] = 1
-                    for mine in here.values():
-                        model.program.at_least(0, {**mine, at: -1})
-        model.program.at_least(1, served)
+        last = indexes if model.is_split else min(indexes, self._new)
+        if question.ask.consistent:
+            last = BASE  # an index is never read consistently
+        outcomes = {model.losses[question.read.id]: 1}
+        for slot in range(last + 1):
+            for place_in_table in self._options.collection_places[question.read.id]:
+                place = replace(place_in_table, slot=slot)
+                keys: dict[str, dict[int, int]] = {need.entity: {} for need in question.needs}
+                for option, variable in variables.items():
+                    if place in option.collections:
+                        keys[option.placement.entity][variable] = 1
+                if all(keys.values()):
+                    place_variable = model.program.choice()
+                    model.collections[place] = place_variable
+                    outcomes[place_variable] = 1
+                    for own_keys in keys.values():
+                        model.program.at_least(0, {**own_keys, place_variable: -1})
+        model.program.at_least(1, outcomes)
 
-    def _forbid(self, model: ComponentProgram, forbidden: Forbidden) -> None:
+    def _slots_like(self, slot: int, model: ComponentProgram) -> Sequence[int]:
+        """The slots that a cut applies to: indexes are alike, so a cut in one of them applies to all."""
+        return range(1, self._new + len(model.indexes)) if slot != BASE else [BASE]
+
+    def _cut_keys(self, model: ComponentProgram, cut: Forbidden) -> None:
         """A contiguity cut: these keys cannot all be in one slot, in any index."""
-        (slot,) = {placed.slot for placed in forbidden}
-        for other in range(1, self._new + len(model.used)) if slot != BASE else [BASE]:
-            here = [self._copied(replace(one, slot=other)) for one in forbidden]
-            if all(placed in model.places for placed in here):
-                model.program.at_most(len(here) - 1, {model.places[placed]: 1 for placed in here})
+        (cut_slot,) = {placement.slot for placement in cut}
+        for slot in self._slots_like(cut_slot, model):
+            placements = [self._as_in_program(replace(placement, slot=slot)) for placement in cut]
+            if all(placement in model.placements for placement in placements):
+                keys = {model.placements[placement]: 1 for placement in placements}
+                model.program.at_most(len(placements) - 1, keys)
 
-    def _copied(self, placed: Placement) -> Placement:
+    def _as_in_program(self, placement: Placement) -> Placement:
         """A placement of a selection as the program has it: new copies have no numbers."""
-        new = len(self._fixed.copies(placed.entity)) + 1
-        return replace(placed, item=min(placed.item, new))
+        new = len(self._fixed.copies(placement.entity)) + 1
+        return replace(placement, item=min(placement.item, new))
 
-    def _rival(self, model: ComponentProgram, chosen: Mapping[Option, int], rivals: frozenset[CollectionPlace]) -> None:
+    def _cut_places(self, model: ComponentProgram, variables: Variables, cut: frozenset[CollectionPlace]) -> None:
         """A contiguity cut: not all of these places in one slot, unless a copy there makes room for another."""
-        for other in (BASE, *(range(1, self._new + len(model.used)) if model.split else ())):
-            here = [replace(way, slot=other) for way in rivals]
-            if any(way not in model.together for way in here):
+        slots = [BASE]
+        if model.is_split:
+            slots += range(1, self._new + len(model.indexes))
+        for slot in slots:
+            places = [replace(place, slot=slot) for place in cut]
+            if any(place not in model.collections for place in places):
                 continue
-            copies = {at: -1 for o, at in chosen.items() if o.place.item != OWN and not o.ways.isdisjoint(here)}
-            model.program.at_most(len(here) - 1, {**{model.together[way]: 1 for way in here}, **copies})
+            terms = {model.collections[place]: 1 for place in places}
+            for option, variable in variables.items():
+                if option.placement.item != OWN and not option.collections.isdisjoint(places):
+                    terms[variable] = -1
+            model.program.at_most(len(places) - 1, terms)
 
-    def _find(self, model: ComponentProgram, chosen: Mapping[Option, int]) -> None:
+    def _find_items(self, model: ComponentProgram, variables: Variables) -> None:
         """A write that does not know the key of its item has to find it first, by a key that serves that."""
-        names = {e.name for e in self._options.component.entities}
-        for write, action in item_changes(self._workload):
-            if action.entity not in names or write.id in self._problem.constraints.aside:
+        names = {entity.name for entity in self._options.component.entities}
+        for step in item_changes(self._workload):
+            name = step.entity.name
+            if name not in names or step.write.id in self._problem.constraints.aside:
                 continue
-            key = (write.id, action.entity)
-            if (action.many and key not in self._options.asks) or key in model.found:
+            key = (step.write.id, name)
+            if (step.is_list and key not in self._options.asks) or key in model.finds:
                 continue  # it means all items: that is a Scan, and no key helps
-            own = {option: at for option, at in chosen.items() if option.place.entity == action.entity}
-            blind = [
-                at
-                for option, at in own.items()
-                if (option.place.item, option.place.slot) == (OWN, BASE) and key not in option.knows
-            ]
-            if not blind:
-                continue
-            ways = {at: 1 for option, at in own.items() if key in option.finds}
-            if write.id not in model.unserved:
-                model.unserved[write.id] = model.program.choice()
-            model.found[key] = sought = model.program.choice()
-            for at in blind:
-                model.program.at_least(0, {model.unserved[write.id]: 1, sought: 1, at: -1})
-            model.program.at_least(0, {**ways, sought: -1})
-            model.program.at_least(0, {**dict.fromkeys(blind, 1), sought: -1})
-            if key in self._lists:
-                in_table = [at for option, at in own.items() if key in option.finds and option.place.slot == BASE]
-                self._prefer_table(model, key, in_table)
+            own = {option: variable for option, variable in variables.items() if option.placement.entity == name}
+            blind = [variable for option, variable in own.items() if _is_base(option) and key not in option.knows]
+            if blind:
+                self._find_item(model, own, key, blind)
+
+    def _find_item(self, model: ComponentProgram, own: Variables, key: tuple[str, str], blind: Collection[int]) -> None:
+        """With a key in the table that the write does not know (`blind`), it finds the item, or is not served."""
+        write, _ = key
+        program = model.program
+        finding = {option: variable for option, variable in own.items() if key in option.finds}
+        if write not in model.losses:
+            model.losses[write] = program.choice()
+        find = program.choice()
+        model.finds[key] = find
+        for variable in blind:
+            program.at_least(0, {model.losses[write]: 1, find: 1, variable: -1})
+        program.at_least(0, {**dict.fromkeys(finding.values(), 1), find: -1})
+        program.at_least(0, {**dict.fromkeys(blind, 1), find: -1})
+        if key in self._lists:
+            in_table = [variable for option, variable in finding.items() if option.placement.slot == BASE]
+            self._prefer_table(model, key, in_table)
 
     def _prefer_table(self, model: ComponentProgram, key: tuple[str, str], in_table: Collection[int]) -> None:
         """A list is stale if it is found, and no key in the table finds it. The planner takes the table, if it can."""
-        model.stale[key] = stale = model.program.choice()
-        model.program.at_least(0, {**dict.fromkeys(in_table, 1), stale: 1, model.found[key]: -1})
-        for at in in_table:
-            model.program.at_most(1, {at: 1, stale: 1})
-        model.program.at_least(0, {model.found[key]: 1, stale: -1})
+        program, find = model.program, model.finds[key]
+        stale = program.choice()
+        model.stale[key] = stale
+        program.at_least(0, {**dict.fromkeys(in_table, 1), stale: 1, find: -1})
+        for variable in in_table:
+            program.at_most(1, {variable: 1, stale: 1})
+        program.at_least(0, {find: 1, stale: -1})
 
-    def _read_first(self, model: ComponentProgram, chosen: Mapping[Option, int]) -> None:
+    def _read_first(self, model: ComponentProgram, variables: Variables) -> None:
         """Writes that have to find or read an item first, because they do not know all of its keys."""
-        because: dict[tuple[str, str], list[int]] = {}
-        missing: dict[tuple[str, str], list[int]] = {}
-        for option, at in chosen.items():
+        program = model.program
+        causes: dict[tuple[str, str], list[int]] = {}
+        """The keys because of which a write reads first."""
+        for option, variable in variables.items():
             for write in option.price.read_first:
-                because.setdefault((write, option.place.entity), []).append(at)
-        without = {
-            name: [chosen[base] for base in bases if not self._options.holds_id(base.place)]
-            for name, bases in self._options.bases.items()
-        }
-        for option, at in chosen.items():
-            for write in option.price.without_id if without[option.place.entity] else ():
-                missing.setdefault((write, option.place.entity), []).append(at)
-        always = {(write, name) for name, prices in self._options.prices.items() for write in prices.always_first}
-        for key in sorted({*because, *missing}):
-            model.first[key] = first = model.program.choice()
+                causes.setdefault((write, option.placement.entity), []).append(variable)
+        without_id = self._bases_without_id(variables)
+        causes_without_id: dict[tuple[str, str], list[int]] = {}
+        """The same for keys because of which it does so if the key in the table does not hold the id."""
+        for option, variable in variables.items():
+            if without_id[option.placement.entity]:
+                for write in option.price.without_id:
+                    causes_without_id.setdefault((write, option.placement.entity), []).append(variable)
+        for key in sorted({*causes, *causes_without_id}):
+            first = program.choice()
+            model.first[key] = first
             # What was found is known.
-            found = {model.found[key]: 1} if key in model.found else {}
-            for at in because.get(key, ()):
-                model.program.at_least(0, {first: 1, **found, at: -1})
-            for at, base in product(missing.get(key, ()), without[key[1]]):
-                model.program.at_least(-1, {first: 1, **found, at: -1, base: -1})
-        twice = {write for write, _ in always}
-        for (write, _), at in (*model.first.items(), *model.found.items()):
-            if write in twice:
+            find = {model.finds[key]: 1} if key in model.finds else {}
+            for variable in causes.get(key, ()):
+                program.at_least(0, {first: 1, **find, variable: -1})
+            for variable, base in product(causes_without_id.get(key, ()), without_id[key[1]]):
+                program.at_least(-1, {first: 1, **find, variable: -1, base: -1})
+        self._count_requests(model)
+
+    def _bases_without_id(self, variables: Variables) -> dict[str, list[int]]:
+        """The keys in the table that do not hold the id, by entity: a unique value is the key."""
+        without_id: dict[str, list[int]] = {}
+        for name, options in self._options.base_options.items():
+            lacking = [option for option in options if not self._options.holds_id(option.placement)]
+            without_id[name] = [variables[option] for option in lacking]
+        return without_id
+
+    def _count_requests(self, model: ComponentProgram) -> None:
+        """A write that reads or finds several items first still takes two requests, and counts once."""
+        always = {write for prices in self._options.prices.values() for write in prices.always_first}
+        for (write, _), variable in (*model.first.items(), *model.finds.items()):
+            if write in always:
                 continue
             if write not in model.twice:
                 model.twice[write] = model.program.choice()
-            model.program.at_least(0, {model.twice[write]: 1, at: -1})
+            model.program.at_least(0, {model.twice[write]: 1, variable: -1})
 
-    def _refresh_first(self, model: ComponentProgram, chosen: Mapping[Option, int]) -> None:
+    def _refresh_first(self, model: ComponentProgram, variables: Variables) -> None:
         """Refreshes that have to read each item first, because of a copy, a guard or an index key that moves."""
-        for option, at in chosen.items():
+        for option, variable in variables.items():
             for number in sorted(option.price.refreshes_first):
-                key = (number, option.place.entity)
-                if key not in model.refreshed_first:
-                    model.refreshed_first[key] = model.program.choice()
-                model.program.at_least(0, {model.refreshed_first[key]: 1, at: -1})
+                key = (number, option.placement.entity)
+                if key not in model.refreshes_first:
+                    model.refreshes_first[key] = model.program.choice()
+                model.program.at_least(0, {model.refreshes_first[key]: 1, variable: -1})
 
-    def _transact(self, model: ComponentProgram, chosen: Mapping[Option, int]) -> None:
+    def _transact(self, model: ComponentProgram, variables: Variables) -> None:
         """Writes that become transactions."""
-        for option, at in chosen.items():
+        for option, variable in variables.items():
             for key in sorted(option.price.atomic):
                 if key not in model.atomic:
                     model.atomic[key] = model.program.choice()
-                model.program.at_least(0, {model.atomic[key]: 1, at: -1})
+                model.program.at_least(0, {model.atomic[key]: 1, variable: -1})
 
-    def _heat(self, model: ComponentProgram, chosen: Mapping[Option, int]) -> None:
+    def _heat(self, model: ComponentProgram, variables: Variables) -> None:
         """Keys in an index that are hot only if the key in the table has a guard."""
-        for option, at in chosen.items():
+        for option, variable in variables.items():
             if option.price.hot_if_guarded and not option.price.hot:
-                model.heated.append(heated := model.program.choice())
-                for base in self._options.bases[option.place.entity]:
+                heat = model.program.choice()
+                model.hot_by_guard.append(heat)
+                for base in self._options.base_options[option.placement.entity]:
                     if base.price.atomic:
-                        model.program.at_least(-1, {heated: 1, at: -1, chosen[base]: -1})
+                        model.program.at_least(-1, {heat: 1, variable: -1, variables[base]: -1})
 
     # --- The indexes --------------------------------------------------------------------------------------------------
 
-    def numbered(self, model: ComponentProgram) -> tuple[tuple[Placement, ...], tuple[CollectionPlace, ...]] | None:
+    def number_indexes(
+        self, model: ComponentProgram
+    ) -> tuple[tuple[Placement, ...], tuple[CollectionPlace, ...]] | None:
         """The chosen placements and places with the numbers of their indexes and copies; None if there are too few.
 
         Keys that a read of several entities finds together get the same index, two keys of one entity different ones.
         """
-        chosen = model.program.chosen
-        placed = sorted(place for place, at in model.places.items() if at in chosen)
-        together = sorted(way for way, at in model.together.items() if at in chosen)
-        numbers = self._numbers(placed, together, model)
+        chosen_variables = model.program.chosen
+        placements = sorted(
+            placement for placement, variable in model.placements.items() if variable in chosen_variables
+        )
+        places = sorted(place for place, variable in model.collections.items() if variable in chosen_variables)
+        numbers = self._index_numbers(placements, places, model)
         if numbers is not None:
-            placed = sorted({replace(one, slot=numbers.get(self.unnumbered(one), one.slot)) for one in placed})
-            together = sorted({replace(one, slot=numbers.get(self.unnumbered(one), one.slot)) for one in together})
-        elif not model.split:
+            placements = sorted({replace(p, slot=numbers.get(self.in_any_index(p), p.slot)) for p in placements})
+            places = sorted({replace(p, slot=numbers.get(self.in_any_index(p), p.slot)) for p in places})
+        elif not model.is_split:
             return None
-        copies: dict[str, int] = {}
-        found: list[Placement] = []
-        for place in placed:
-            if place.item > len(self._fixed.copies(place.entity)):
-                copies[place.entity] = number = copies.get(place.entity, place.item - 1) + 1
-                place = replace(place, item=number)
-            found.append(place)
-        return tuple(sorted(found)), tuple(together)
+        return tuple(sorted(self._with_copy_numbers(placements))), tuple(places)
 
-    def _numbers(
-        self, placed: Sequence[Placement], together: Sequence[CollectionPlace], model: ComponentProgram
+    def _with_copy_numbers(self, placements: Sequence[Placement]) -> list[Placement]:
+        """The placements with consecutive numbers for the new copies of an entity, which have one in the program."""
+        last_numbers: dict[str, int] = {}
+        result: list[Placement] = []
+        for placement in placements:
+            if placement.item > len(self._fixed.copies(placement.entity)):
+                number = last_numbers.get(placement.entity, placement.item - 1) + 1
+                last_numbers[placement.entity] = number
+                placement = replace(placement, item=number)
+            result.append(placement)
+        return result
+
+    def _index_numbers(
+        self, placements: Sequence[Placement], places: Sequence[CollectionPlace], model: ComponentProgram
     ) -> dict[Placement | CollectionPlace, int] | None:
         """The index of each key and place in a new index, by its name without a number; None if there are too few."""
-        ways = {option.place: option.ways for own in self._options.others.values() for option in own}
-        new = [place for place in placed if place.slot >= self._new]
-        groups: list[Group] = [frozenset({self.unnumbered(place)}) for place in new]
-        for way in (way for way in together if way.slot >= self._new):
-            here = [self.unnumbered(place) for place in new if place.slot == way.slot]
-            one = self.unnumbered(way)
-            needs = self._options.needs_of(way)
-            read = {next(p for p in here if p.entity == n.entity and one in ways[p]) for n in needs}
-            groups = joined(groups, frozenset({one, *read}))
-        cuts = [cut for cut in self._problem.forbidden if all(placed.slot != BASE for placed in cut)]
-        excluded: list[Group] = [frozenset(replace(placed, slot=self._new) for placed in cut) for cut in cuts]
-        excluded += [frozenset(replace(way, slot=self._new) for way in cut) for cut in self._problem.rivals]
-        found = distributed(groups, len(model.used), excluded)
-        return {one: self._new + at for group, at in found.items() for one in group} if found is not None else None
+        new_keys = [placement for placement in placements if placement.slot >= self._new]
+        groups: list[Group] = [frozenset({self.in_any_index(placement)}) for placement in new_keys]
+        for place in places:
+            if place.slot >= self._new:
+                in_same_slot = [self.in_any_index(key) for key in new_keys if key.slot == place.slot]
+                groups = merge_groups(groups, self._group_of(place, in_same_slot))
+        cuts = [cut for cut in self._problem.key_cuts if all(placement.slot != BASE for placement in cut)]
+        excluded_groups: list[Group] = [
+            frozenset(replace(placement, slot=self._new) for placement in cut) for cut in cuts
+        ]
+        excluded_groups += [
+            frozenset(replace(place, slot=self._new) for place in cut) for cut in self._problem.place_cuts
+        ]
+        numbers = distribute(groups, len(model.indexes), excluded_groups)
+        if numbers is None:
+            return None
+        return {member: self._new + number for group, number in numbers.items() for member in group}
 
-    def unnumbered(self, one: Located) -> Located:
+    def _group_of(self, place: CollectionPlace, placements: Sequence[Placement]) -> Group:
+        """A place in a new index, with the key of each entity that its read finds there."""
+        unnumbered_place = self.in_any_index(place)
+        collections = {option.placement: option.collections for option in self._new_options}
+        in_place = [placement for placement in placements if unnumbered_place in collections[placement]]
+        keys: set[Placement | CollectionPlace] = {unnumbered_place}
+        for need in self._options.needs_of(place):
+            keys.add(next(placement for placement in in_place if placement.entity == need.entity))
+        return frozenset(keys)
+
+    @cached_property
+    def _new_options(self) -> list[KeyOption]:
+        """The options of new indexes."""
+        return [option for options in self._options.index_options.values() for option in options]
+
+    def in_any_index(self, location: Location) -> Location:
         """A key or a place in any new index."""
-        return replace(one, slot=self._new) if one.slot >= self._new else one
+        return replace(location, slot=self._new) if location.slot >= self._new else location
+
+
+def _is_base(option: KeyOption) -> bool:
+    """Whether an option is a key of the own item in the table."""
+    return (option.placement.item, option.placement.slot) == (OWN, BASE)
+
+
+def _bases_of(name: str, placements: Mapping[Placement, int]) -> dict[Placement, int]:
+    """The keys that an entity may have in the table, with their variables."""
+    own = {placement: variable for placement, variable in placements.items() if placement.entity == name}
+    return {p: variable for p, variable in own.items() if (p.item, p.slot) == (OWN, BASE)}

@@ -108,11 +108,11 @@ class IntegerProgram:
             self._highs.changeColsIntegrality(len(new), new, kinds)  # type: ignore[arg-type]
             self._integers = self._count
 
-    def at_least(self, least: int, terms: Mapping[int, int]) -> None:
-        self._row(least, math.inf, terms)
+    def at_least(self, bound: int, terms: Mapping[int, int]) -> None:
+        self._row(bound, math.inf, terms)
 
-    def at_most(self, most: int, terms: Mapping[int, int]) -> None:
-        self._row(-math.inf, most, terms)
+    def at_most(self, bound: int, terms: Mapping[int, int]) -> None:
+        self._row(-math.inf, bound, terms)
 
     def _row(self, low: float, high: float, terms: Mapping[int, int]) -> None:
         self._highs.addRow(low, high, len(terms), list(terms), [float(weight) for weight in terms.values()])
@@ -124,6 +124,7 @@ class IntegerProgram:
 
     def minimise(self, costs: Mapping[int, int], slack: int = 0) -> int:
         """Minimise a cost and return it. From here on no selection may cost more, or more than `slack` more."""
+        # One piece: the calls of HiGHS in their order, and what each status means.
         if self._limit is not None:
             self._set_time(self._limit)
         self._declare_integers()
@@ -151,8 +152,8 @@ class IntegerProgram:
         values = self._highs.getSolution().col_value
         self.chosen = frozenset(at for at in range(self._count) if values[at] > 0.5)
         best = sum(cost for at, cost in costs.items() if at in self.chosen)
-        least = info.mip_dual_bound
-        self.bound = best if status == self._highspy.HighsModelStatus.kOptimal else max(0, math.ceil(least - 1e-6))
+        dual_bound = info.mip_dual_bound
+        self.bound = best if status == self._highspy.HighsModelStatus.kOptimal else max(0, math.ceil(dual_bound - 1e-6))
         if costs:
             # Costs are integers: half a unit is slack for the tolerance of the solver.
             self._row(-math.inf, best + slack + 0.5, costs)
@@ -160,11 +161,11 @@ class IntegerProgram:
 
     def _set_time(self, limit: TimeLimit) -> None:
         """Set the solver's limit to the remaining time, or to a little more."""
-        left = limit.left
-        if left <= 0:
+        seconds = limit.left
+        if seconds <= 0:
             limit.struck = True
             # Most programs take milliseconds. One without any selection gets the time to find the first few.
-            left = max(limit.reserve / 4, limit.seconds / (50 if self._found else 1))
+            seconds = max(limit.reserve / 4, limit.seconds / (50 if self._found else 1))
             self._highs.setOptionValue("mip_max_improving_sols", _FEW_SELECTIONS)
         # The solver's clock continues from one run to the next.
-        self._highs.setOptionValue("time_limit", self._highs.getRunTime() + left)
+        self._highs.setOptionValue("time_limit", self._highs.getRunTime() + seconds)

@@ -4,30 +4,33 @@ Every figure comes from the functions that price the finished design: the layout
 maps the reads to it, and the estimates count the entries of each write. So the bill that the solver minimises is the
 bill that is printed. Some parts of a bill are shared between the keys of an item, and are priced by themselves: a write
 pays once for a transaction (`Prices.transaction`), and once for reading an item first (`Prices.read_first`, and
-`Prices.refresh_first` for refreshes of attributes that follow others).
+`Prices.refresh_first` for refreshes of items that repeat values of others).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 import msgspec
 
 from prejoin import keys
+from prejoin.constructs.refreshed import refreshed_in
+from prejoin.constructs.registry import ending_of, keeps_contents
 from prejoin.design.cost.assumptions import GARBAGE, SEVERAL, count_by, peak, per_second, several, size_of
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.heat import read_loads, write_loads
 from prejoin.design.cost.objective import WEIGHTS, fans_out
 from prejoin.design.cost.refreshes import change_rate, reads_first, refresh_write
 from prejoin.design.cost.units import predict_units, units_of
-from prejoin.design.cost.upkeep import items_of, writes_of
+from prejoin.design.cost.upkeep import items_of, steps_on
 from prejoin.design.counters import counters_of, with_kept
 from prejoin.design.layout.key_words import Alike, KeyWords
 from prejoin.design.layout.lay_out import guards_of
 from prejoin.design.mapping.addressing import finding, unknown
 from prejoin.design.mapping.facets import planner_facet
-from prejoin.design.mapping.map_reads import group_text, map_read
+from prejoin.design.mapping.map_reads import map_read
 from prejoin.design.mapping.map_writes import entity_actions
 from prejoin.design.model import (
     TABLE,
@@ -60,10 +63,9 @@ from prejoin.protocol.prices import (
     write_units,
 )
 from prejoin.workload.contents import contents_of
-from prejoin.workload.follow_links import follow_links
-from prejoin.workload.lookup import alternatives
-from prejoin.workload.model import Action, Combine, Entity, Workload, Write
-from prejoin.workload.targets import actions_of, checked_items, known
+from prejoin.workload.model import Entity, Workload, Write
+from prejoin.workload.program.resolved_read import resolve_read
+from prejoin.workload.program.resolved_write import Step, resolve_write
 
 _INDEX = "index"
 _COPY = "copy"
@@ -97,7 +99,7 @@ class Price(msgspec.Struct, frozen=True):
     read_first: frozenset[str] = frozenset()
     """The writes that have to read the item first because of it."""
     refreshes_first: frozenset[int] = frozenset()
-    """The numbers of the follow links whose refresh has to read each item first because of it."""
+    """The numbers of the refreshes that have to read each item first because of it."""
     atomic: frozenset[tuple[str, str]] = frozenset()
     """The writes and entities that become transactions because of it."""
     finds: frozenset[str] = frozenset()
@@ -125,13 +127,12 @@ class _Probe:
         self.design = design
         self.figures = Estimates(design, workload)
         self._entity = entity
-        self._requests: dict[str, list[tuple[Action, Request]]] = {}
+        self._requests: dict[str, list[tuple[Step, Request]]] = {}
 
-    def requests(self, write: Write) -> list[tuple[Action, Request]]:
-        """Each action of a write on the entity, with its request."""
+    def requests(self, write: Write) -> list[tuple[Step, Request]]:
+        """Each step of a write on the entity, with its request."""
         if write.id not in self._requests:
-            found = entity_actions(write, self.figures.workload, self.design, self._entity)
-            self._requests[write.id] = found
+            self._requests[write.id] = entity_actions(write, self.figures.workload, self.design, self._entity)
         return self._requests[write.id]
 
     def actions(self, write: Write) -> int:
@@ -146,63 +147,71 @@ class _Probe:
 class Prices:
     """The prices of the keys of one entity."""
 
-    def __init__(self, problem: Problem, entity: Entity, questions: Iterable[ReadNeeds], same: Alike) -> None:
-        self._same = same
+    def __init__(self, problem: Problem, entity: Entity, questions: Iterable[ReadNeeds], alike: Alike) -> None:
+        self._alike = alike
         self._problem = problem
         self._workload: Workload = problem.workload
         self._entity = entity
         self._questions = {q.read.id: q for q in questions if q.ask.entities == (entity.name,)}
+        """The reads of this entity alone."""
         self._ids = Candidate(entity.name, tuple(a.name for a in entity.id))
-        self._own = self._facet(Placement(entity.name, OWN, BASE, self._ids), TABLE)
-        self._forced = self._common_guards()
+        self._usual_base = self._facet(Placement(entity.name, OWN, BASE, self._ids), TABLE)
+        self._forced_guards = self._common_guards()
         self._writes = writes_to(self._workload, entity)
-        self._without = self._probe(self._own, guards=self._forced)
-        self._always = self._first(self._without)
-        self._plain = self._probe(self._own)
-        self._plain_table = self._table(self._plain)
-        self._guarded: dict[tuple[Guard, ...], Price] = {}
+        self._forced_probe = self._probe(self._usual_base, guards=self._forced_guards)
+        self.always_first = self._writes_reading_first(self._forced_probe)
+        """The writes that have to read the item first, because of its unique attributes."""
+        self._plain_probe = self._probe(self._usual_base)
+        self._plain_dollars = self._table_dollars(self._plain_probe)
+        self._guard_prices: dict[tuple[Guard, ...], Price] = {}
         """What guards cost; they are all that depends on the key in the table, except for the reads."""
 
-    def base(self, candidate: Candidate, facet: Facet | None = None) -> Price:
+    def base(self, candidate: Candidate) -> Price:
         """The own item with this key in the table. Its entries cost the same with every key."""
-        facet = facet or self._facet(Placement(self._entity.name, OWN, BASE, candidate), TABLE)
-        guards = tuple(guards_of(self._workload, self._entity, candidate)) if not candidate.fixed else self._forced
-        answers, finds, cut = self._answered(self._probe(facet, guards=guards), facet, candidate)
-        if guards not in self._guarded:
-            more = self._probe(self._own, guards=tuple(g for g in guards if g not in self._forced))
-            self._guarded[guards] = Price(
-                self._table(more) - self._plain_table,
-                {},
-                self._first(self._probe(self._own, guards=guards)) - self._always,
-                self._refreshes_first(self._probe(self._own, guards=guards)),
-                self._together(more),
-                guards=sum(self._halves(guard) for guard in more.design.guards),
-            )
+        facet = self._facet(Placement(self._entity.name, OWN, BASE, candidate), TABLE)
+        guards = self._forced_guards
+        if not candidate.fixed:
+            guards = tuple(guards_of(self._workload, self._entity, candidate))
+        answers, finds, is_cut = self._services(self._probe(facet, guards=guards), facet, candidate)
+        if guards not in self._guard_prices:
+            self._guard_prices[guards] = self._guard_price(guards)
         return msgspec.structs.replace(
-            self._guarded[guards],
+            self._guard_prices[guards],
             answers=answers,
             finds=finds,
-            cut=cut,
-            hot=self._is_hot(self._probe(facet), TABLE, atomic=self._guarded[guards].atomic),
+            cut=is_cut,
+            hot=self._is_hot(self._probe(facet), TABLE, atomic=self._guard_prices[guards].atomic),
             length=_length(facet),
-            queries_each=sum(not ids.issuperset(candidate.attributes) for ids in self._joined),
+            queries_each=sum(not ids.issuperset(candidate.attributes) for ids in self._join_attributes),
         )
 
-    def index(self, candidate: Candidate, facet: Facet | None = None) -> Price:
-        """The own item with this key in an index."""
-        facet = facet or self._facet(Placement(self._entity.name, OWN, 1, candidate), _INDEX)
-        facet = msgspec.structs.replace(facet, slot=_INDEX)
-        probe = self._probe(self._own, facet)
-        answers, finds, cut = self._answered(probe, facet, candidate)
-        narrowest = self._narrowest(probe, candidate, [self._questions[read] for read in answers])
+    def _guard_price(self, guards: tuple[Guard, ...]) -> Price:
+        """What the guards of a key in the table cost, beside those that the entity has with any key."""
+        probe = self._probe(self._usual_base, guards=guards)
+        added_probe = self._probe(self._usual_base, guards=tuple(g for g in guards if g not in self._forced_guards))
         return Price(
-            self._entries(probe, _INDEX) + self._stored(probe, _INDEX),
+            self._table_dollars(added_probe) - self._plain_dollars,
+            {},
+            self._writes_reading_first(probe) - self.always_first,
+            self._refreshes_reading_first(probe),
+            self._new_transactions(added_probe),
+            guards=sum(self._guard_halves(guard) for guard in added_probe.design.guards),
+        )
+
+    def index(self, candidate: Candidate) -> Price:
+        """The own item with this key in an index."""
+        facet = self._facet(Placement(self._entity.name, OWN, 1, candidate), _INDEX)
+        probe = self._probe(self._usual_base, facet)
+        answers, finds, is_cut = self._services(probe, facet, candidate)
+        narrowest = self._narrowest_index(probe, candidate, [self._questions[read] for read in answers])
+        return Price(
+            self._write_dollars(probe, _INDEX) + self._storage_dollars(probe, _INDEX),
             answers,
-            self._first(probe) - self._always,
-            self._refreshes_first(probe),
+            self._writes_reading_first(probe) - self.always_first,
+            self._refreshes_reading_first(probe),
             finds=finds,
-            cut=cut,
-            without_id=self._first_without_id(probe),
+            cut=is_cut,
+            without_id=self._reading_first_without_id(probe),
             hot=self._is_hot(narrowest, _INDEX),
             hot_if_guarded=self._is_hot(narrowest, _INDEX, atomic=self._atomic_if_guarded),
             length=_length(facet),
@@ -212,42 +221,43 @@ class Prices:
         """A copy with this key in the table."""
         facet = self._facet(Placement(self._entity.name, OWN + 1, BASE, candidate), TABLE)
         copy = Item(self._entity.name, _COPY, (facet,), _COPY)
-        probe = self._probe(self._own, copy=copy)
-        answers, finds, cut = self._answered(probe, facet, candidate, copy)
+        probe = self._probe(self._usual_base, copy=copy)
+        answers, finds, is_cut = self._services(probe, facet, candidate, copy)
         return Price(
-            self._table(probe) - self._plain_table,
+            self._table_dollars(probe) - self._plain_dollars,
             answers,
-            self._first(probe) - self._always,
-            self._refreshes_first(probe),
-            self._together(probe),
+            self._writes_reading_first(probe) - self.always_first,
+            self._refreshes_reading_first(probe),
+            self._new_transactions(probe),
             finds,
-            cut,
-            self._first_without_id(probe),
+            is_cut,
+            self._reading_first_without_id(probe),
             hot=self._is_hot(probe, TABLE, _COPY),
         )
 
     def _common_guards(self) -> tuple[Guard, ...]:
         """The guards that the entity has with any key. A unique value that may be the key itself needs none then."""
-        every = tuple(guards_of(self._workload, self._entity, self._ids))
+        guards = tuple(guards_of(self._workload, self._entity, self._ids))
         if (self._entity.name, OWN, BASE) in self._problem.fixed.candidates:
-            return every
-        keys_ = unique_keys(self._workload, self._entity)
-        return tuple(guard for guard in every if frozenset(guard.attributes) not in keys_)
+            return guards
+        possible_keys = unique_keys(self._workload, self._entity)
+        return tuple(guard for guard in guards if frozenset(guard.attributes) not in possible_keys)
 
-    def _halves(self, guard: Guard) -> int:
-        of_key = set(guard.attributes) == {a.name for a in self._entity.id}
-        return int(2 * WEIGHTS["guard of a key" if of_key else "guard"])
+    def _guard_halves(self, guard: Guard) -> int:
+        is_of_key = set(guard.attributes) == {a.name for a in self._entity.id}
+        return int(2 * WEIGHTS["guard of a key" if is_of_key else "guard"])
 
     @cached_property
-    def _joined(self) -> list[frozenset[str]]:
+    def _join_attributes(self) -> list[frozenset[str]]:
         return joined_by(self._workload, self._entity)
 
     # --- Parts that several keys share --------------------------------------------------------------------------------
 
     def transaction(self, write: Write) -> float:
         """What it costs in a month that the own items of this entity are written in a transaction."""
-        probe = self._without
-        return self._month(write, self._units(probe, write, TABLE, True) - self._units(probe, write, TABLE, False))
+        probe = self._forced_probe
+        units = self._units(probe, write, TABLE, True) - self._units(probe, write, TABLE, False)
+        return self._month_dollars(write, units)
 
     @cached_property
     def _plain_writes(self) -> frozenset[str]:
@@ -257,62 +267,78 @@ class Prices:
     @cached_property
     def _atomic_if_guarded(self) -> frozenset[tuple[str, str]]:
         """The writes that become transactions with all guards that the entity may have."""
-        return self._together(self._probe(self._own, guards=tuple(guards_of(self._workload, self._entity, self._ids))))
+        guards = tuple(guards_of(self._workload, self._entity, self._ids))
+        return self._new_transactions(self._probe(self._usual_base, guards=guards))
 
     def _is_plain(self, write: Write) -> bool:
-        if checked_items(self._workload, write):
+        resolved_write = resolve_write(self._workload, write)
+        if resolved_write.checked or (write.atomic is not False and len(resolved_write.actions) > 1):
             return False
-        if write.atomic is not False and len(actions_of(self._workload, write)) > 1:
-            return False
-        requests = [request for _, request in self._without.requests(write)]
-        return all(len(r.actions) == 1 and not (r.actions[0].many and write.atomic is not False) for r in requests)
+        for _, request in self._forced_probe.requests(write):
+            is_list = len(request.actions) == 1 and request.actions[0].many
+            if len(request.actions) != 1 or (is_list and write.atomic is not False):
+                return False
+        return True
 
     def read_first(self, write: Write) -> float:
         """What it costs in a month to read the items before the write, one by one."""
         return _dollars(reads=per_second(write.rate) * self._items(write) * read_units(size_of(self._entity), STRONG))
 
     def refresh_first(self, number: int) -> float:
-        """What it costs in a month to read the items that follow a source, before they are refreshed."""
-        items = self._refreshed[number][1]
+        """What it costs in a month to read the items of a source before they are refreshed."""
+        items = self._refresh_writes[number][1]
         return _dollars(reads=items * read_units(size_of(self._entity), STRONG))
 
     def find(self, write: Write) -> float:
         """What it costs in a month to find the items of a write by another key."""
-        return _dollars(reads=per_second(write.rate) * read_units(size_of(self._entity) * self._items(write)))
+        queries = self._queries_to_find(write)
+        size = math.ceil(size_of(self._entity) * self._items(write) / queries)
+        return _dollars(reads=per_second(write.rate) * queries * read_units(size))
+
+    def _queries_to_find(self, write: Write) -> int:
+        """The number of requests that find the items of this entity which a write changes."""
+        steps = [step for step in resolve_write(self._workload, write).written_steps if step.entity is self._entity]
+        repeated_for = next((step.repeated_for for step in steps if step.repeated_for), "")
+        if not repeated_for:
+            return 1
+        items = self._items(write)
+        over = self._workload.entity(repeated_for.rpartition(".")[0])
+        if over is None:
+            return items  # an id for each, which the caller gives
+        is_written = any(action.many and action.entity == over.name for action in write.actions)
+        return min(items, several(self._workload, write, over) or SEVERAL) if is_written else 1
 
     def _items(self, write: Write) -> int:
         """The number of items of this entity that a write changes."""
-        many = any(a.many for a in write.actions if a.entity == self._entity.name)
-        return (several(self._workload, write, self._entity) or SEVERAL) if many else 1
+        if not any(action.many for action in write.actions if action.entity == self._entity.name):
+            return 1
+        return several(self._workload, write, self._entity) or SEVERAL
 
     @property
-    def forced(self) -> int:
+    def forced_guards(self) -> int:
         """The number of guards that the entity has with any key."""
-        return len(self._forced)
+        return len(self._forced_guards)
 
     @cached_property
     def _is_busy(self) -> bool:
         """Whether one partition could not take all writes, each a transaction that changes an index key."""
         units = 2 * write_units(size_of(self._entity), transactional=True)
-        every = writes_of(self._workload, self._entity)
-        calls = sum(peak(write.rate) * items_of(self._workload, write, action, self._entity) for write, action in every)
+        steps = steps_on(self._workload, self._entity)
+        calls = sum(peak(step.write.rate) * items_of(step) for step in steps)
         return calls * units > PARTITION_WRITE_UNITS
-
-    @cached_property
-    def always_first(self) -> frozenset[str]:
-        """The writes that have to read the item first, because of its unique attributes."""
-        return self._always
 
     # --- Probes: a design with the items of this entity only ----------------------------------------------------------
 
-    def _facet(self, placed: Placement, slot: str) -> Facet:
-        chosen = Selection((placed,), (), (), 1, 0, 0)
-        return KeyWords(self._problem, chosen, self._problem.fixed.design.separator, self._same).facet(placed, slot)
+    def _facet(self, placement: Placement, slot: str) -> Facet:
+        """A key with its words, as if it were the only one."""
+        selection = Selection((placement,), (), (), 1, 0, 0)
+        separator = self._problem.fixed.design.separator
+        return KeyWords(self._problem, selection, separator, self._alike).facet(placement, slot)
 
     def _probe(
-        self, own: Facet, index: Facet | None = None, copy: Item | None = None, guards: tuple[Guard, ...] = ()
+        self, base: Facet, index: Facet | None = None, copy: Item | None = None, guards: tuple[Guard, ...] = ()
     ) -> _Probe:
-        item = Item(self._entity.name, self._entity.name, (own, *([index] if index else ())))
+        item = Item(self._entity.name, self._entity.name, (base, *([index] if index else ())))
         items = (item, *([copy] if copy else ()))
         design = msgspec.structs.replace(self._empty, items=items, guards=guards)
         return _Probe(design, self._workload, self._entity)
@@ -320,91 +346,101 @@ class Prices:
     @cached_property
     def _empty(self) -> Design:
         """A design without items."""
-        kept = self._problem.fixed.design
+        approved_design = self._problem.fixed.design
+        ending = ending_of(self._entity)
         return msgspec.structs.replace(
-            kept,
+            approved_design,
             table="probe",
             slots=_SLOTS,
-            counters=with_kept(kept.counters, counters_of(self._workload)),
-            stores=stores_of(self._workload, kept.stores),
+            counters=with_kept(approved_design.counters, counters_of(self._workload)),
+            stores=stores_of(self._workload, approved_design.stores),
             operations=(),
-            ttl_attribute=next((a.name for a in self._entity.attributes if a.ttl), ""),
+            ttl_attribute=ending.name if ending else "",
         )
 
-    def _answered(
+    def _services(
         self, probe: _Probe, facet: Facet, candidate: Candidate, copy: Item | None = None
     ) -> tuple[dict[str, Answer], frozenset[str], bool]:
         """What a key is good for, by the planner: the reads of this entity alone that it answers, the writes that find
         their items by it, and whether its partitions are split.
         """
-        place = Placement(self._entity.name, OWN + bool(copy), BASE if facet.slot == TABLE else 1, candidate)
-        planned = planner_facet(probe.design, self._entity, copy or probe.design.items[0], facet)
-        found = {}
+        slot = BASE if facet.slot == TABLE else 1
+        placement = Placement(self._entity.name, OWN + bool(copy), slot, candidate)
+        planned_facet = planner_facet(probe.design, self._entity, copy or probe.design.items[0], facet)
+        answers: dict[str, Answer] = {}
         for question in self._questions.values():
-            if not placement_answers(place, question.needs[0]):
-                continue
-            read = msgspec.structs.replace(question.read, entities=(self._entity.name,), combine=None)
-            operation = map_read(read, self._workload, (planned,))
-            if operation.requests:
-                units = predict_units(operation, probe.design, self._workload, probe.figures)
-                money = _dollars(reads=per_second(read.rate) * units.read)
-                joins = question.read.combine is Combine.JOIN
-                hot = peak(read.rate) * units.read > PARTITION_READ_UNITS and any(
-                    load.hot
-                    for load in read_loads(self._narrowest(probe, candidate, [question]).figures, read, operation)
-                )
-                found[read.id] = Answer(hot, joins or fans_out(operation), money)
-        return found, self._found(planned, candidate), any(field.encoding.derived for field in planned.pk.fields)
+            # The planner takes much longer than this check, and few keys answer a read.
+            if placement_answers(placement, question.needs[0]):
+                answer = self._answer(question, probe, planned_facet, candidate)
+                if answer is not None:
+                    answers[question.read.id] = answer
+        is_split = any(field.encoding.derived for field in planned_facet.pk.fields)
+        return answers, self._finding_writes(planned_facet, candidate), is_split
 
-    def _found(self, planned: keys.Facet, candidate: Candidate) -> frozenset[str]:
+    def _answer(
+        self, question: ReadNeeds, probe: _Probe, planned_facet: keys.Facet, candidate: Candidate
+    ) -> Answer | None:
+        """How the planner answers a read with a key; None if it does not."""
+        read = msgspec.structs.replace(question.read, entities=(self._entity.name,), combine=None)
+        operation = map_read(read, self._workload, (planned_facet,))
+        if not operation.requests:
+            return None
+        units = predict_units(operation, probe.design, self._workload, probe.figures)
+        money = _dollars(reads=per_second(read.rate) * units.read)
+        has_joins = bool(resolve_read(self._workload, question.read).joins)
+        is_hot = False
+        if peak(read.rate) * units.read > PARTITION_READ_UNITS:
+            figures = self._narrowest_index(probe, candidate, [question]).figures
+            is_hot = any(load.hot for load in read_loads(figures, read, operation))
+        return Answer(is_hot, has_joins or fans_out(operation), money)
+
+    def _finding_writes(self, planned_facet: keys.Facet, candidate: Candidate) -> frozenset[str]:
         """The writes that can find their items by a key."""
-        found = set()
         # Before their types, items of several entities lie among each other.
-        needed = (*candidate.pk, *(one.attribute for one in candidate.sk[: candidate.type_position]))
-        changed = [
-            (write, action) for write, action in item_changes(self._workload) if action.entity == self._entity.name
-        ]
-        lists = {write.id for write, action in changed if action.many}
-        for write, action in changed:
-            if write.id not in lists:  # a key that finds one item of `delete Folder; delete Folder[]` finds no list
-                names = known(self._workload, write, action)
-                if names.issuperset(needed) and finding((planned,), self._entity, names):
-                    found.add(write.id)
-        return frozenset(found)
+        prefix = [key.attribute for key in candidate.sk[: candidate.type_position]]
+        steps = [step for step in item_changes(self._workload) if step.entity is self._entity]
+        # A key that finds one item of `delete Folder; delete Folder[]` finds no list.
+        lists = {step.write.id for step in steps if step.is_list}
+        writes: set[str] = set()
+        for step in steps:
+            if step.write.id in lists or not step.known.issuperset((*candidate.pk, *prefix)):
+                continue
+            if finding((planned_facet,), self._entity, step.known):
+                writes.add(step.write.id)
+        return frozenset(writes)
 
-    def _first_without_id(self, probe: _Probe) -> frozenset[str]:
+    def _reading_first_without_id(self, probe: _Probe) -> frozenset[str]:
         """The further writes that have to read the item first, if the key in the table is a unique value."""
         if not unique_keys(self._workload, self._entity):
             return frozenset()
-        return self._first(probe, frozenset()) - self._first(probe) - self._always
+        return self._writes_reading_first(probe, frozenset()) - self._writes_reading_first(probe) - self.always_first
 
-    def _first(self, probe: _Probe, given: frozenset[str] | None = None) -> frozenset[str]:
-        """The writes that have to read the item first. They know its id, or what is `given` instead."""
-        ids = frozenset(a.name for a in self._entity.id) if given is None else given
-        return frozenset(
-            write.id
-            for write in self._writes
-            for action, _ in probe.requests(write)
-            if unknown(write, action, self._entity, probe.design, known(self._workload, write, action) | ids)
-        )
+    def _writes_reading_first(self, probe: _Probe, names: frozenset[str] | None = None) -> frozenset[str]:
+        """The writes that have to read the item first. They know its id, or `names` instead."""
+        if names is None:
+            names = frozenset(a.name for a in self._entity.id)
+        writes: set[str] = set()
+        for write in self._writes:
+            for step, _ in probe.requests(write):
+                if unknown(step, probe.design, step.known | names):
+                    writes.add(write.id)
+        return frozenset(writes)
 
-    def _refreshes_first(self, probe: _Probe) -> frozenset[int]:
-        """The follow links whose refresh has to read each item first, but would not without this key."""
-        return frozenset(
-            number
-            for number, link in enumerate(follow_links(self._workload))
-            if link.entity.name == self._entity.name
-            and reads_first(probe.design, link)
-            and not reads_first(self._without.design, link)
-        )
+    def _refreshes_reading_first(self, probe: _Probe) -> frozenset[int]:
+        """The refreshes that have to read each item first, but would not without this key."""
+        numbers: set[int] = set()
+        for number, bound in enumerate(refreshed_in(self._workload)):
+            if bound.entity.name == self._entity.name:
+                is_first_anyway = reads_first(self._forced_probe.design, bound)
+                if reads_first(probe.design, bound) and not is_first_anyway:
+                    numbers.add(number)
+        return frozenset(numbers)
 
-    def _together(self, probe: _Probe) -> frozenset[tuple[str, str]]:
+    def _new_transactions(self, probe: _Probe) -> frozenset[tuple[str, str]]:
         """The writes that become transactions, because they write more items in this design than in the plain one."""
-        return frozenset(
-            (write.id, self._entity.name)
-            for write in self._writes
-            if write.id in self._plain_writes and probe.actions(write) > self._plain.actions(write)
-        )
+        writes = [write for write in self._writes if write.id in self._plain_writes]
+        larger = [write for write in writes if probe.actions(write) > self._plain_probe.actions(write)]
+        return frozenset((write.id, self._entity.name) for write in larger)
 
     def _is_hot(
         self, probe: _Probe, slot: str, copy: str = "", atomic: frozenset[tuple[str, str]] = frozenset()
@@ -414,22 +450,22 @@ class Prices:
             return False
         requests = []
         for write in self._writes:
-            alone = not copy and write.id in self._plain_writes and (write.id, self._entity.name) not in atomic
+            is_atomic = copy or write.id not in self._plain_writes or (write.id, self._entity.name) in atomic
             for _, request in probe.requests(write):
-                call = Call.PUT if alone else Call.TRANSACT_WRITE
+                call = Call.TRANSACT_WRITE if is_atomic else Call.PUT
                 requests.append((write, msgspec.structs.replace(request, call=call)))
         loads = write_loads(probe.figures, requests)
         return any(load.hot for load in loads if (load.slot, load.copy) == (slot, copy))
 
-    def _narrowest(self, probe: _Probe, candidate: Candidate, questions: Iterable[ReadNeeds]) -> _Probe:
+    def _narrowest_index(self, probe: _Probe, candidate: Candidate, questions: Iterable[ReadNeeds]) -> _Probe:
         """The design with an index that holds no more than these reads want, beside its keys.
 
         What an index holds is decided after the keys, so a key counts as hot only if it is hot with any projection.
         """
-        wanted = [question.ask.needs for question in questions]
-        if not wanted or None in wanted:
+        asks = [question.ask for question in questions]
+        if not asks or any(ask.needs is None for ask in asks):
             return probe
-        names = frozenset().union(*(needs for needs in wanted if needs is not None))
+        names = {name for ask in asks for name in ask.needs or ()}
         projection = Projection(ProjectionKind.INCLUDE, (probe.design.type_attribute, *sorted(names)))
         if all(name in candidate.attributes or self._may_be_key(name) for name in names):
             projection = Projection(ProjectionKind.KEYS_ONLY)
@@ -441,26 +477,28 @@ class Prices:
         attribute = self._entity.attribute(name)
         return attribute is not None and bool(attribute.id or attribute.unique or attribute.references)
 
-    def _table(self, probe: _Probe) -> float:
+    def _table_dollars(self, probe: _Probe) -> float:
         """The cost of all items in the table, each written in a transaction."""
-        return self._entries(probe, TABLE) + self._stored(probe, TABLE)
+        return self._write_dollars(probe, TABLE) + self._storage_dollars(probe, TABLE)
 
-    def _entries(self, probe: _Probe, slot: str) -> float:
-        written = sum(self._month(write, self._units(probe, write, slot, True)) for write in self._writes)
-        refreshed = sum(
-            _dollars(writes=items * self._units(probe, write, slot, True)) for write, items in self._refreshed.values()
-        )
-        return written + refreshed
+    def _write_dollars(self, probe: _Probe, slot: str) -> float:
+        """The cost of the writes of a slot in a month, each a transaction."""
+        writes = sum(self._month_dollars(write, self._units(probe, write, slot, True)) for write in self._writes)
+        refreshes = [
+            _dollars(writes=items * self._units(probe, write, slot, True))
+            for write, items in self._refresh_writes.values()
+        ]
+        return writes + sum(refreshes)
 
     @cached_property
-    def _refreshed(self) -> dict[int, tuple[Write, float]]:
-        """The updates of items that follow a source, each with the number of items in a second."""
+    def _refresh_writes(self) -> dict[int, tuple[Write, float]]:
+        """The refreshes of the items of a source, each with the number of items in a second."""
         updates = {}
-        for number, link in enumerate(follow_links(self._workload)):
-            if link.entity.name == self._entity.name:
-                items = change_rate(self._workload, link) * count_by(self._workload, link.entity, link.by.values())
+        for number, bound in enumerate(refreshed_in(self._workload)):
+            if bound.entity.name == self._entity.name:
+                items = change_rate(self._workload, bound) * count_by(self._workload, bound.entity, bound.by.values())
                 # A probe remembers the requests of a write by its id.
-                updates[number] = (msgspec.structs.replace(refresh_write(link), id=f"refresh {number}"), items)
+                updates[number] = (msgspec.structs.replace(refresh_write(bound), id=f"refresh {number}"), items)
         return updates
 
     def _units(self, probe: _Probe, write: Write, slot: str, transactional: bool) -> float:
@@ -472,23 +510,24 @@ class Prices:
             if entry.slot == slot
         )
 
-    def _stored(self, probe: _Probe, slot: str) -> float:
-        found = [(entries, size) for _, where, entries, size in probe.figures.stored() if where == slot]
-        stored = sum(_dollars(stored=entries * (size + STORAGE_OVERHEAD)) for entries, size in found)
-        scanned = sum(entries * size for entries, size in found) if slot == TABLE else 0.0
-        scans = self._scans_a_month
-        return stored + float(dollars(reads=scans * scanned * EVENTUAL / READ_UNIT_SIZE))
+    def _storage_dollars(self, probe: _Probe, slot: str) -> float:
+        """The cost of the entries of a slot in a month; of the table, with the scans for garbage."""
+        entries = [(count, size) for _, name, count, size in probe.figures.stored() if name == slot]
+        storage = sum(_dollars(stored_bytes=count * (size + STORAGE_OVERHEAD)) for count, size in entries)
+        scanned_bytes = sum(count * size for count, size in entries) if slot == TABLE else 0.0
+        units = self._scans_a_month * scanned_bytes * EVENTUAL / READ_UNIT_SIZE
+        return storage + float(dollars(reads=units))
 
     @cached_property
     def _scans_a_month(self) -> float:
         """How often `remove_garbage` scans the whole table."""
-        scanning = 0
+        contents_in_parts = 0
         for entity in self._workload.entities:
-            if not entity.history:
-                scanning += sum(not self._empty.in_store(entity.name, a.name) for a in contents_of(entity))
-        return scanning * MONTH_SECONDS / GARBAGE
+            if not keeps_contents(entity):
+                contents_in_parts += sum(not self._empty.in_store(entity.name, a.name) for a in contents_of(entity))
+        return contents_in_parts * MONTH_SECONDS / GARBAGE
 
-    def _month(self, write: Write, units: float) -> float:
+    def _month_dollars(self, write: Write, units: float) -> float:
         return _dollars(writes=per_second(write.rate) * units)
 
 
@@ -496,16 +535,20 @@ def collection_units(workload: Workload, question: ReadNeeds) -> float:
     """The read units of one call of a read of several entities. They are the same in every place."""
     read, ask = question.read, question.ask
     items = tuple(Item(name, name, (Facet(TABLE, (name,)),)) for name in ask.entities)
-    filters = tuple(group_text(group) for group in alternatives(read.inputs) if any(one.filter for one in group))
+    filter_groups = [
+        group for group in resolve_read(workload, read).groups if any(clause.input.filter for clause in group)
+    ]
+    filters = tuple(tuple(clause.input for clause in group) for group in filter_groups)
     request = Request(Call.QUERY, TABLE, ask.entities, consistent=ask.consistent, filters=filters)
     operation = Operation(read.id, (request,))
     return predict_units(operation, Design("probe", _SLOTS, items), workload).read
 
 
 def _length(facet: Facet) -> int:
+    """The length of a key as a template."""
     return sum(map(len, (*facet.pk, *facet.sk)))
 
 
-def _dollars(reads: float = 0, writes: float = 0, stored: float = 0) -> float:
+def _dollars(reads: float = 0, writes: float = 0, stored_bytes: float = 0) -> float:
     """The cost of units a second, or of stored bytes, in a month."""
-    return float(dollars(reads=reads * MONTH_SECONDS, writes=writes * MONTH_SECONDS, gb_months=stored / GB))
+    return float(dollars(reads=reads * MONTH_SECONDS, writes=writes * MONTH_SECONDS, gb_months=stored_bytes / GB))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 WAIT_SECONDS = 5.0
 """How long a fork waits for running calls of other threads."""
 
-REFUSED = (
+FORK_MESSAGE = (
     "this process was forked while a call on a file was under way, so it must not touch such files. "
     "Fork when no other thread uses the engine, or start the process with spawn or subprocess"
 )
@@ -74,19 +74,21 @@ def pass_gate() -> None:
         if fork.pid != os.getpid():
             _after_in_child()
             if gate:
-                raise StoreError(REFUSED)
+                raise StoreError(FORK_MESSAGE)
         elif fork.thread == threading.get_ident():
             raise StoreError("this thread is about to fork")
         else:
             time.sleep(0.001)
 
 
-def _before() -> None:
+def _close_before_fork() -> None:
     gate.append(fork := Fork())
     if gate[0].pid != fork.pid:
-        return  # in a child that may not use SQLite, its children may not either
+        # In a child that may not use SQLite, its children may not either.
+        return
     deadline = time.monotonic() + WAIT_SECONDS
     while threads := [thread for store in _every_store() for thread in store.threads_inside()]:
+        # This thread forks in the middle of a call, from a signal handler: the call cannot end before the fork.
         if fork.thread in threads or time.monotonic() > deadline:
             return
         time.sleep(0.001)
@@ -104,4 +106,4 @@ def _after_in_child() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before, after_in_parent=gate.pop, after_in_child=_after_in_child)
+    os.register_at_fork(before=_close_before_fork, after_in_parent=gate.pop, after_in_child=_after_in_child)

@@ -72,32 +72,32 @@ def table_checksum(name: str, definition: bytes) -> int:
 
 def resolve_path(path: str | os.PathLike[str]) -> str:
     """The absolute path of a file that can probably be opened or created."""
-    given = os.fsdecode(path)
-    if given in ("", ":memory:"):
-        raise OpenError(f"{given!r} is not a path. To keep everything in memory, use Embedded() without one")
-    if "\0" in given:
-        raise OpenError(f"{given!r} is not a path: it contains a null character")
+    name = os.fsdecode(path)
+    if name in ("", ":memory:"):
+        raise OpenError(f"{name!r} is not a path. To keep everything in memory, use Embedded() without one")
+    if "\0" in name:
+        raise OpenError(f"{name!r} is not a path: it contains a null character")
     try:
-        os.fsencode(given)
+        os.fsencode(name)
     except UnicodeEncodeError:
-        raise OpenError(f"{given!r} is not a path: it contains half of a surrogate pair") from None
+        raise OpenError(f"{name!r} is not a path: it contains half of a surrogate pair") from None
     # Absolute: connections are opened later as well, when the program may be in another folder. It also keeps SQLite
     # from taking a name such as "file:x" for a URI.
-    full = os.path.abspath(given)
-    folder = os.path.dirname(full)
+    absolute_path = os.path.abspath(name)
+    folder = os.path.dirname(absolute_path)
     try:
-        mode = os.stat(full).st_mode
+        mode = os.stat(absolute_path).st_mode
     except FileNotFoundError:
         if not os.path.isdir(folder):
-            raise OpenError(f"{given} cannot be created: there is no folder {folder}") from None
-        return full
+            raise OpenError(f"{name} cannot be created: there is no folder {folder}") from None
+        return absolute_path
     except OSError as error:
-        raise OpenError(f"{given} cannot be opened: {error.strerror}") from None
+        raise OpenError(f"{name} cannot be opened: {error.strerror}") from None
     if stat.S_ISDIR(mode):
-        raise OpenError(f"{given} is a folder, not a file")
+        raise OpenError(f"{name} is a folder, not a file")
     if not stat.S_ISREG(mode):
-        raise OpenError(f"{given} is not a regular file")
-    return full
+        raise OpenError(f"{name} is not a regular file")
+    return absolute_path
 
 
 def check_file(path: str) -> None:
@@ -107,51 +107,58 @@ def check_file(path: str) -> None:
     the same file in this process.
     """
     try:
-        before = os.stat(path)
+        first_stat = os.stat(path)
     except OSError:
-        return  # a new file, or one that cannot be opened: SQLite reports why
-    if before.st_size == 0:
+        # A new file, or one that cannot be opened: SQLite reports why.
         return
-    if before.st_size < _HEADER:  # SQLite may take it for empty
+    if first_stat.st_size == 0:
+        return
+    if first_stat.st_size < _HEADER:
+        # SQLite may take a file without a whole header for an empty one.
         raise OpenError(f"{path} is not a prejoin file, or it is truncated")
-    if not _has_log(path):  # probably not open elsewhere: read it without locks, which would create files beside it
+    if not _has_log(path):
+        # Probably not open elsewhere: read it without locks, which would create files beside it.
         try:
-            _check_version(path, *_look(path, "mode=ro&immutable=1"))
+            _check_version(path, *_read_marks(path, "mode=ro&immutable=1"))
         except (sqlite3.DatabaseError, UnicodeDecodeError):
             pass
         except OpenError:
-            now = os.stat(path)
-            if not _has_log(path) and (now.st_size, now.st_mtime_ns) == (before.st_size, before.st_mtime_ns):
+            second_stat = os.stat(path)
+            if not _has_log(path) and (second_stat.st_size, second_stat.st_mtime_ns) == (
+                first_stat.st_size,
+                first_stat.st_mtime_ns,
+            ):
                 raise
         else:
             return
     try:
-        found = _look(path, "mode=ro")
+        marks = _read_marks(path, "mode=ro")
     except sqlite3.DatabaseError as error:
         if is_busy(error):
             raise
         raise OpenError(describe_error(error, path)) from error
     except UnicodeDecodeError as error:
         raise OpenError(f"{path} is damaged: its list of tables cannot be read") from error
-    _check_version(path, *found)
+    _check_version(path, *marks)
 
 
 def _has_log(path: str) -> bool:
     return os.path.exists(f"{path}-wal")
 
 
-def _look(path: str, how: str) -> tuple[int, int, set[str]]:
-    with closing(sqlite3.connect(uri(path, how), uri=True)) as connection:
-        connection.execute("BEGIN")  # one snapshot: another process may be creating the tables
-        return _marks(connection)
+def _read_marks(path: str, mode: str) -> tuple[int, int, set[str]]:
+    with closing(sqlite3.connect(uri(path, mode), uri=True)) as connection:
+        # One snapshot: another process may be creating the tables.
+        connection.execute("BEGIN")
+        return _marks_of(connection)
 
 
-def uri(path: str, how: str) -> str:
+def uri(path: str, mode: str) -> str:
     """The URI with which SQLite opens a file in a given mode."""
-    return f"{Path(path).as_uri()}?{how}"
+    return f"{Path(path).as_uri()}?{mode}"
 
 
-def _marks(connection: sqlite3.Connection) -> tuple[int, int, set[str]]:
+def _marks_of(connection: sqlite3.Connection) -> tuple[int, int, set[str]]:
     """The version, the application id, and the names of the tables."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (mark,) = connection.execute("PRAGMA application_id").fetchone()
@@ -162,21 +169,22 @@ def _marks(connection: sqlite3.Connection) -> tuple[int, int, set[str]]:
 def _check_version(path: str, version: int, mark: int, names: set[str]) -> None:
     if version == 0 and mark == 0 and not names:
         return  # empty
-    ours = mark == APPLICATION_ID if version >= _FIRST_MARKED else mark == 0 and version > 0 and names >= _OUR_TABLES
-    if not ours:
+    # Before version 4 a file had no mark, and is recognised by its tables.
+    is_ours = mark == APPLICATION_ID if version >= _FIRST_MARKED else mark == 0 and version > 0 and names >= _OUR_TABLES
+    if not is_ours:
         raise OpenError(f"{path} is a database of another program")
     if not _OLDEST <= version <= VERSION:
         age = "newer" if version > VERSION else "older"
         raise OpenError(
             f"{path} was written by another version of prejoin: its format, {version}, is {age} than {VERSION}"
         )
-    if lacking := _OUR_TABLES - names:
-        raise OpenError(f"{path} is damaged: it lacks the tables {', '.join(sorted(lacking))}")
+    if missing_tables := _OUR_TABLES - names:
+        raise OpenError(f"{path} is damaged: it lacks the tables {', '.join(sorted(missing_tables))}")
 
 
 def prepare_schema(connection: sqlite3.Connection, path: str) -> None:
     """Create the tables in an empty database, or upgrade an older one, in one transaction."""
-    version, mark, names = _marks(connection)
+    version, mark, names = _marks_of(connection)
     _check_version(path, version, mark, names)
     if version == VERSION:
         return
@@ -184,10 +192,11 @@ def prepare_schema(connection: sqlite3.Connection, path: str) -> None:
         from prejoin.engine.store.file.upgrade import upgrade  # few files need it
 
         connection.create_function("table_checksum", 2, table_checksum, deterministic=True)
-        others = _TABLES + _TOKENS if version == _OLDEST else ""
+        other_tables = _TABLES + _TOKENS if version == _OLDEST else ""
         records = "" if "records" in names else _RECORDS
-        upgrade(connection, version, others + _ITEMS + _ENTRIES + records, item_checksum)
+        upgrade(connection, version, other_tables + _ITEMS + _ENTRIES + records, item_checksum)
     else:
+        # Not `executescript`, which would commit the transaction.
         for statement in _SCHEMA.split(";"):
             connection.execute(statement)
     connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
@@ -196,17 +205,17 @@ def prepare_schema(connection: sqlite3.Connection, path: str) -> None:
 
 def is_busy(error: sqlite3.Error) -> bool:
     """Whether another connection locks the file, so that the same statement may work a moment later."""
-    return isinstance(error, sqlite3.OperationalError) and _code(error) in _BUSY_CODES
+    return isinstance(error, sqlite3.OperationalError) and _result_code(error) in _BUSY_CODES
 
 
-def _code(error: sqlite3.Error) -> int:
+def _result_code(error: sqlite3.Error) -> int:
     """The primary result code of SQLite. Zero for an error that Python's module raises itself, which has none."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def describe_error(error: sqlite3.Error, path: str) -> str:
     """Describe what is wrong with a file."""
-    code = _code(error)
+    code = _result_code(error)
     if code == sqlite3.SQLITE_NOTADB:
         return f"{path} is not a prejoin file, or its header is damaged: {error}"
     if code == sqlite3.SQLITE_CORRUPT:

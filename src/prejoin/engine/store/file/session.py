@@ -14,7 +14,7 @@ from zlib import crc32
 
 from prejoin.engine.store.file.format import item_checksum, table_checksum
 from prejoin.engine.store.interface import (
-    HIDDEN,
+    HIDDEN_PREFIX,
     MAX_RECORD,
     DamageError,
     Keyspace,
@@ -62,7 +62,8 @@ class WriteTransaction(FileSnapshot):
         session = self._session
         if kind is None:
             session.execute("COMMIT")
-        elif session.connection is not None and session.connection.in_transaction:  # SQLite may have undone it already
+        # SQLite has rolled back by itself after some errors, such as a full disk.
+        elif session.connection is not None and session.connection.in_transaction:
             session.execute("ROLLBACK")
         if kind is not None:
             session.forget_numbers()
@@ -122,7 +123,8 @@ class FileSession(Session):
         self.closed = True
         if self.connection is not None:
             for cursor in self._cursors:
-                with suppress(sqlite3.ProgrammingError):  # the connection is closed already
+                # The connection may be closed already.
+                with suppress(sqlite3.ProgrammingError):
                     cursor.close()
             self.connection.close()
 
@@ -136,17 +138,18 @@ class FileSession(Session):
         self.ready, self.connection = False, None
 
     def get(self, key: bytes) -> StoredRow | None:
-        found = self.execute("SELECT size, item, checksum FROM items WHERE key = ?", (_blob(key),)).fetchone()
-        if found is None:
+        row = self.execute("SELECT size, item, checksum FROM items WHERE key = ?", (_blob(key),)).fetchone()
+        if row is None:
             if self._verify_all:
                 self._check_neighbours(key)
             return None
-        size, content, checksum = found
+        size, content, checksum = row
         try:
             if crc32(key + content, size) == checksum:
                 return StoredRow(size, content)
         except (TypeError, OverflowError):
-            pass  # the damage made it another type
+            # The damage made it another type.
+            pass
         raise DamageError("items", key, content)
 
     def put(self, key: bytes, before: StoredRow | None, row: StoredRow) -> None:
@@ -200,12 +203,12 @@ class FileSession(Session):
         self.execute(f"DELETE FROM {keyspace} WHERE key >= ? AND key < ?", bounds)  # noqa: S608
 
     def items(self, bounds: Range, damaged: list[DamageError] | None = None) -> Iterator[tuple[bytes, StoredRow]]:
-        return self._checked("items", bounds, damaged)
+        return self._verified_rows("items", bounds, damaged)
 
     def entries(self, bounds: Range, damaged: list[DamageError] | None = None) -> Iterator[tuple[bytes, StoredRow]]:
-        return self._checked("entries", bounds, damaged)
+        return self._verified_rows("entries", bounds, damaged)
 
-    def _checked(
+    def _verified_rows(
         self, keyspace: Keyspace, bounds: Range, damaged: list[DamageError] | None
     ) -> Iterator[tuple[bytes, StoredRow]]:
         # A second cursor, because entries may be written while this one is read.
@@ -214,7 +217,7 @@ class FileSession(Session):
             bounds,
         )
         for key, size, content, checksum in self._second:
-            if _is_whole(key, size, content, checksum):
+            if _is_intact(key, size, content, checksum):
                 yield key, StoredRow(size, content)
             elif damaged is None:
                 raise DamageError(keyspace, key, content)
@@ -243,14 +246,14 @@ class FileSession(Session):
         self._numbers.clear()
 
     def records(self, table: int, first: int, last: int, limit: int) -> list[bytes]:
-        found = self.execute(
+        rows = self.execute(
             "SELECT number, checksum, record FROM records WHERE number BETWEEN ? AND ? ORDER BY number LIMIT ?",
             (table << _RECORD_BITS | first, table << _RECORD_BITS | last, limit),
         ).fetchall()
-        for key, checksum, content in found:
+        for key, checksum, content in rows:
             if not isinstance(content, bytes) or crc32(content, key & MAX_RECORD) != checksum:
                 raise StoreError(f"record {key & MAX_RECORD} of a stream is damaged; it is removed after a day")
-        return [content for _, _, content in found]
+        return [content for _, _, content in rows]
 
     def last_record(self, table: int) -> int | None:
         low = table << _RECORD_BITS
@@ -264,17 +267,20 @@ class FileSession(Session):
 
     def contents(self, scan: RangeScan) -> Iterator[list[bytes]]:
         if self._verify_all:
-            yield from self._verified(scan)
+            yield from self._verified_contents(scan)
             return
         self.execute(f"SELECT item {_from_clause(scan)}", (*scan.bounds, scan.limit, 0))
-        while found := self._cursor.fetchmany(_AT_ONCE):
-            yield [content for (content,) in found]
+        while rows := self._cursor.fetchmany(_FETCHED_ROWS):
+            yield [content for (content,) in rows]
 
-    def _verified(self, scan: RangeScan) -> Iterator[list[bytes]]:
+    def _verified_contents(self, scan: RangeScan) -> Iterator[list[bytes]]:
         self.execute(f"SELECT key, item, size, checksum {_from_clause(scan)}", (*scan.bounds, scan.limit, 0))
-        while found := self._cursor.fetchmany(_AT_ONCE):
-            keys, contents, sizes, checksums = zip(*found, strict=True)
-            with suppress(TypeError, OverflowError):  # the damage made it another type
+        while rows := self._cursor.fetchmany(_FETCHED_ROWS):
+            keys, contents, sizes, checksums = zip(*rows, strict=True)
+            # Damage may have made a value one of another type.
+            with suppress(TypeError, OverflowError):
+                # The checksums of a chunk are computed in C. Only if one is wrong, rows are read one by one, to name
+                # the damaged key.
                 if tuple(map(crc32, map(add, keys, contents), sizes)) == checksums:
                     yield list(contents)
                     continue
@@ -282,36 +288,36 @@ class FileSession(Session):
                 pass
             raise StoreError("the file changed while it was read")
 
-    def rows(self, scan: RangeScan, skipped: int) -> Iterator[StoredRow]:
+    def rows(self, scan: RangeScan, offset: int) -> Iterator[StoredRow]:
         self.execute(
             f"SELECT key, size, item, checksum {_from_clause(scan)}",
-            (*scan.bounds, scan.limit - skipped, skipped),
+            (*scan.bounds, scan.limit - offset, offset),
         )
-        while found := self._cursor.fetchmany(_AT_ONCE):
-            for key, size, content, checksum in found:
-                if not _is_whole(key, size, content, checksum):
+        while rows := self._cursor.fetchmany(_FETCHED_ROWS):
+            for key, size, content, checksum in rows:
+                if not _is_intact(key, size, content, checksum):
                     raise DamageError(scan.keyspace, key, content)
                 yield StoredRow(size, content)
 
     def _check_neighbours(self, key: bytes) -> None:
         """Check the rows beside a missing key: one of them may be the item, with a damaged key."""
         for comparison, order in (("<", "DESC"), (">", "ASC")):
-            found = self.execute(
+            row = self.execute(
                 f"SELECT key, size, item, checksum FROM items WHERE key {comparison} ? "  # noqa: S608
                 f"ORDER BY key {order} LIMIT 1",
                 (_blob(key),),
             ).fetchone()
-            if found is not None and not _is_whole(*found):
-                raise DamageError("items", found[0], found[2])
+            if row is not None and not _is_intact(*row):
+                raise DamageError("items", row[0], row[2])
 
     def size(self, scan: RangeScan) -> int:
-        summing = f"SELECT coalesce(sum(size), 0) FROM (SELECT size {_from_clause(scan)})"  # noqa: S608
-        (size,) = self.execute(summing, (*scan.bounds, scan.limit, 0)).fetchone()
+        query = f"SELECT coalesce(sum(size), 0) FROM (SELECT size {_from_clause(scan)})"  # noqa: S608
+        (size,) = self.execute(query, (*scan.bounds, scan.limit, 0)).fetchone()
         return int(size)
 
     def count(self, keyspace: Keyspace, bounds: Range) -> tuple[int, int]:
-        counting = f"SELECT count(*), coalesce(sum(size), 0) FROM {keyspace} WHERE key >= ? AND key < ?"  # noqa: S608
-        number, size = self.execute(counting, bounds).fetchone()
+        query = f"SELECT count(*), coalesce(sum(size), 0) FROM {keyspace} WHERE key >= ? AND key < ?"  # noqa: S608
+        number, size = self.execute(query, bounds).fetchone()
         return number, size
 
     def set_expiry(self, key: bytes, expires: int) -> None:
@@ -320,17 +326,17 @@ class FileSession(Session):
     def clear_expiries(self, bounds: Range) -> None:
         self.execute("UPDATE items SET expires = NULL WHERE key >= ? AND key < ? AND expires IS NOT NULL", bounds)
 
-    def expired(self, first: float, last: float, most: int) -> list[bytes]:
-        found = self.execute(
-            "SELECT key FROM items WHERE expires BETWEEN ? AND ? ORDER BY expires LIMIT ?", (first, last, most)
+    def expired_keys(self, first: float, last: float, limit: int) -> list[bytes]:
+        rows = self.execute(
+            "SELECT key FROM items WHERE expires BETWEEN ? AND ? ORDER BY expires LIMIT ?", (first, last, limit)
         ).fetchall()
-        return [key for (key,) in found]
+        return [key for (key,) in rows]
 
     def table_version(self, name: str) -> tuple[int, int] | None:
-        found: tuple[int, int] | None = self.execute(
+        version: tuple[int, int] | None = self.execute(
             "SELECT id, revision FROM tables WHERE name = ?", (name,)
         ).fetchone()
-        return found
+        return version
 
     def table_definition(self, identity: int) -> bytes:
         name, definition, checksum = self.execute(
@@ -340,19 +346,20 @@ class FileSession(Session):
             if table_checksum(name, definition) == checksum:
                 return definition  # type: ignore[no-any-return]
         except (TypeError, AttributeError):
-            pass  # the damage made it another type
+            # The damage made it another type.
+            pass
         raise StoreError(f"the definition of table {name!r} is damaged")
 
     def table_name(self, identity: int) -> str:
         (name,) = self.execute("SELECT name FROM tables WHERE id = ?", (identity,)).fetchone()
         return name  # type: ignore[no-any-return]
 
-    def table_names(self, after: str, most: int) -> list[str]:
+    def table_names(self, after: str, limit: int) -> list[str]:
         query = "SELECT name FROM tables WHERE name > ? AND name < ? ORDER BY name LIMIT ?"
-        return [name for (name,) in self.execute(query, (after, HIDDEN, most)).fetchall()]
+        return [name for (name,) in self.execute(query, (after, HIDDEN_PREFIX, limit)).fetchall()]
 
     def hidden_names(self, begin: str) -> list[str]:
-        first = HIDDEN + begin
+        first = HIDDEN_PREFIX + begin
         query = "SELECT name FROM tables WHERE name >= ? AND substr(name, 1, ?) = ? ORDER BY name"
         return [name for (name,) in self.execute(query, (first, len(first), first)).fetchall()]
 
@@ -376,11 +383,11 @@ class FileSession(Session):
         self.execute("DELETE FROM tables WHERE id = ?", (identity,))
 
     def token(self, token: bytes) -> bytes | None:
-        found = self.execute("SELECT record, checksum FROM tokens WHERE token = ?", (_blob(token),)).fetchone()
-        if found is None:
+        row = self.execute("SELECT record, checksum FROM tokens WHERE token = ?", (_blob(token),)).fetchone()
+        if row is None:
             return None
-        record, checksum = found
-        if not _is_whole(token, 0, record, checksum):
+        record, checksum = row
+        if not _is_intact(token, 0, record, checksum):
             raise StoreError("the record of a ClientRequestToken is damaged; it expires after ten minutes")
         return record  # type: ignore[no-any-return]
 
@@ -390,16 +397,16 @@ class FileSession(Session):
             (_blob(token), item_checksum(token, 0, record), _blob(record), expires),
         )
 
-    def forget_tokens(self, before: float, most: int) -> None:
+    def forget_tokens(self, before: float, max_tokens: int) -> None:
         self.execute("DELETE FROM tokens WHERE expires < ?", (before,))
         self.execute(
             "DELETE FROM tokens WHERE token IN (SELECT token FROM tokens ORDER BY expires "
             "LIMIT max(0, (SELECT count(*) FROM tokens) - ?))",
-            (most,),
+            (max_tokens,),
         )
 
 
-_AT_ONCE = 100
+_FETCHED_ROWS = 100
 _RECORD_BITS = MAX_RECORD.bit_length()
 _KNOWN_SECONDS = 60.0
 """How long a session relies on the last number that it has used. Numbers are trimmed after a day."""
@@ -407,11 +414,12 @@ _blob = bytearray
 """How bytes are passed to SQLite on hot paths. For `bytes`, the sqlite3 module searches its adapters each time."""
 
 
-def _is_whole(key: Any, size: Any, content: Any, checksum: Any) -> bool:
+def _is_intact(key: Any, size: Any, content: Any, checksum: Any) -> bool:
     try:
         return bool(crc32(key + content, size) == checksum)
     except (TypeError, OverflowError):
-        return False  # the damage made it another type
+        # The damage made it another type.
+        return False
 
 
 def _from_clause(scan: RangeScan) -> str:

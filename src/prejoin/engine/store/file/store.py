@@ -12,7 +12,7 @@ from contextlib import nullcontext, suppress
 from threading import get_ident
 from typing import TypeVar, TypeVarTuple
 
-from prejoin.engine.store.file.fork import REFUSED, gate, pass_gate, register
+from prejoin.engine.store.file.fork import FORK_MESSAGE, gate, pass_gate, register
 from prejoin.engine.store.file.format import check_file, describe_error, is_busy, prepare_schema, resolve_path, uri
 from prejoin.engine.store.file.session import BUSY_MILLISECONDS, FileSession, FileSnapshot, WriteTransaction
 from prejoin.engine.store.interface import BusyError, Durability, OpenError, Store, StoreError
@@ -50,8 +50,8 @@ class FileStore(Store):
     be released is entered by `with` on an object implemented in C, which an interrupt cannot separate from its
     `__exit__`: the queue's lock, the session's lock, and the connection, which rolls back an open transaction. A
     session is returned to the pool only after a call that ended normally. Any other session is closed, by its user or,
-    if that was interrupted too, by the next thread that needs one. `docs/decisions/021-forks-and-interrupts.md` has the
-    background.
+    if that was interrupted too, by the next thread that needs one. Decision 021 in `docs/decisions/engine-files.md` has
+    the background.
     """
 
     def __init__(self, path: str | os.PathLike[str], durability: Durability, *, verify_all: bool = False) -> None:
@@ -68,7 +68,7 @@ class FileStore(Store):
         """Whether the next write that may wait has to shorten the log."""
         register(self)
         try:
-            _patiently(self._use, lambda: None)
+            _retry_while_busy(self._use, lambda: None)
         except sqlite3.Error as error:
             raise OpenError(describe_error(error, self._path)) from error
         except DynamoDBError as error:
@@ -127,17 +127,16 @@ class FileStore(Store):
         if not is_busy(error):
             raise StoreError(describe_error(error, self._path)) from error
         try:
-            return _patiently(work, *arguments)
+            return _retry_while_busy(work, *arguments)
         except sqlite3.Error as later:
             raise StoreError(describe_error(later, self._path)) from later
 
     def close(self) -> None:
         self._closed = True
         for session in list(self._sessions):
+            # In a signal handler, the interrupted call of this thread may hold a session. It closes that itself.
             if not (session.lock.locked() and session.thread == get_ident()):
-                self._discard(
-                    session
-                )  # otherwise this is a signal handler, and the interrupted call closes its session itself
+                self._discard(session)
 
     def verify_file(self) -> list[str]:
         """List what SQLite finds wrong with the structure of the file."""
@@ -173,7 +172,7 @@ class FileStore(Store):
                 if gate:
                     self._idle.append(session)
                     continue
-                clean = False
+                is_clean = False
                 session.thread = get_ident()
                 try:
                     connection = session.connection if session.ready else self._connect(session)
@@ -182,14 +181,14 @@ class FileStore(Store):
                         session.set_waits(self._current.waits)
                     with connection:  # type: ignore[union-attr]
                         result = work(*arguments)
-                    clean = True
+                    is_clean = True
                     return result
                 except DynamoDBError:
                     session.finish()
-                    clean = True
+                    is_clean = True
                     raise
                 finally:
-                    if clean and not self._closed:
+                    if is_clean and not self._closed:
                         self._idle.append(session)
                     else:
                         session.close()
@@ -202,7 +201,8 @@ class FileStore(Store):
         idle = set(self._idle)
         for lost in list(self._sessions):
             if lost not in idle and not lost.lock.locked():
-                self._discard(lost)  # if its user is only about to lock it, it takes another
+                # If its user is only about to lock it, it takes another.
+                self._discard(lost)
         session = FileSession(verify_all=self._verify_all)
         self._sessions.add(session)
         return session
@@ -256,24 +256,26 @@ class FileStore(Store):
         try:
             self._log_is_long = os.path.getsize(f"{self._path}-wal") > _LOG_BYTES
             if self._log_is_long and self._current.waits:
-                self._log_is_long = False  # if the checkpoint fails, the next look finds the log long again
+                # If the checkpoint fails, the next look finds the log long again.
+                self._log_is_long = False
                 self._use(self._checkpoint)
         except (OSError, sqlite3.Error, StoreError):
-            pass  # the write is done; the checkpoint can wait
+            # The write is done; the checkpoint can wait.
+            pass
 
     def _checkpoint(self) -> None:
         session = self._current.session
         session.execute("BEGIN IMMEDIATE")
-        beside = FileSession(verify_all=False)
-        self._sessions.add(beside)
+        checkpointer = FileSession(verify_all=False)
+        self._sessions.add(checkpointer)
         # Not through `_use`: it would wait for a fork, which waits for this session.
-        with beside.lock:
-            beside.thread = get_ident()
+        with checkpointer.lock:
+            checkpointer.thread = get_ident()
             try:
-                self._connect(beside).execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+                self._connect(checkpointer).execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             finally:
-                beside.close()
-                self._sessions.discard(beside)
+                checkpointer.close()
+                self._sessions.discard(checkpointer)
         session.execute("ROLLBACK")
 
     def threads_inside(self) -> list[int]:
@@ -293,12 +295,12 @@ class FileStore(Store):
         if not safe:
             for session in list(self._sessions):
                 if session.connection is not None:
-                    _keep_for_ever(session.connection)
-                session.disable(REFUSED)
+                    _keep_open(session.connection)
+                session.disable(FORK_MESSAGE)
         self._sessions, self._idle = set(), []
 
 
-def _keep_for_ever(connection: sqlite3.Connection) -> None:
+def _keep_open(connection: sqlite3.Connection) -> None:
     """Keep the parent's connection from being closed here, even at exit. Closing it could delete the log that other
     processes write to.
     """
@@ -308,7 +310,7 @@ def _keep_for_ever(connection: sqlite3.Connection) -> None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
 
-def _patiently(work: Callable[[*Ts], T], *arguments: *Ts) -> T:
+def _retry_while_busy(work: Callable[[*Ts], T], *arguments: *Ts) -> T:
     """Run a function, and retry for up to a minute while another process locks the file.
 
     Only for work that is rolled back when it fails. SQLite waits by itself in most places, but not in all, for example

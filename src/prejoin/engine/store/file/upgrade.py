@@ -18,16 +18,16 @@ from prejoin.protocol import key_bytes
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.protocol.values import Item
 
-_SET_ASIDE = """
+_RENAME_TABLES = """
 DROP INDEX expiring;
 ALTER TABLE items RENAME TO old_items;
 ALTER TABLE entries RENAME TO old_entries;
 """
-_SET_ASIDE_3 = """
+_RENAME_TABLES_OF_3 = """
 ALTER TABLE tables RENAME TO old_tables;
 DROP TABLE tokens;
 """
-_TAKE_OVER_3 = """
+_COPY_TABLES_OF_3 = """
 INSERT INTO tables SELECT id, name, revision, table_checksum(name, definition), definition FROM old_tables;
 DELETE FROM sqlite_sequence WHERE name = 'tables';
 INSERT INTO sqlite_sequence SELECT 'tables', seq FROM sqlite_sequence WHERE name = 'old_tables';
@@ -67,12 +67,12 @@ class _TableKeys:
     def __init__(self, identity: int, definition: _Definition) -> None:
         self._prefix = identity.to_bytes(4)
         self._keys = definition.keys
-        own = _pairs(definition.keys.partition + definition.keys.sort)
+        item_key_attributes = _pairs(definition.keys.partition + definition.keys.sort)
         self._entries: dict[bytes, EntryKey] = {}
         for index in definition.indexes:
             prefix = self._prefix + index.number.to_bytes(4)
             keys = index.keys
-            self._entries[prefix] = entry_key(prefix, _pairs(keys.partition), _pairs(keys.sort), own)
+            self._entries[prefix] = entry_key(prefix, _pairs(keys.partition), _pairs(keys.sort), item_key_attributes)
 
     def item_key(self, item: Item) -> bytes:
         partition = [item[attribute.name] for attribute in self._keys.partition]
@@ -94,8 +94,14 @@ def upgrade(
     """Copy items and index entries under their new keys. `create` are statements that create what is missing once they
     are set aside: their tables, and for version 3 all tables. For that version, `table_checksum` is an SQL function.
     """
-    first = version == 3
-    _run(connection, _SET_ASIDE + (_SET_ASIDE_3 if first else "") + create + (_TAKE_OVER_3 if first else ""))
+    is_version_3 = version == 3
+    _run(
+        connection,
+        _RENAME_TABLES
+        + (_RENAME_TABLES_OF_3 if is_version_3 else "")
+        + create
+        + (_COPY_TABLES_OF_3 if is_version_3 else ""),
+    )
     tables = _table_keys(connection)
 
     def item_key(key: bytes, item: Item) -> bytes | None:
@@ -104,40 +110,53 @@ def upgrade(
     def entry_key(key: bytes, item: Item) -> bytes | None:
         return tables[int.from_bytes(key[:4])].entry_key(key[:8], item)
 
-    stored = "NULL" if first else "checksum"
-    for name, more, find in (("items", ", expires", item_key), ("entries", "", entry_key)):
-        old = connection.execute(f"SELECT key, size, {stored}, item{more} FROM old_{name}")  # noqa: S608
-        places = ", ".join("?" * (4 + bool(more)))
-        connection.executemany(f"INSERT INTO {name} VALUES ({places})", _moved(old, find, checksum))  # noqa: S608
+    checksum_column = "NULL" if is_version_3 else "checksum"
+    for name, expiry_column, new_key_of in (("items", ", expires", item_key), ("entries", "", entry_key)):
+        # Only keys and checksums change. Sizes and contents are copied as they are.
+        old_rows = connection.execute(f"SELECT key, size, {checksum_column}, item{expiry_column} FROM old_{name}")  # noqa: S608
+        placeholders = ", ".join("?" * (4 + bool(expiry_column)))
+        insertion = f"INSERT INTO {name} VALUES ({placeholders})"  # noqa: S608
+        connection.executemany(insertion, _rows_with_new_keys(old_rows, new_key_of, checksum))
         connection.execute(f"DROP TABLE old_{name}")
 
 
 def _run(connection: sqlite3.Connection, statements: str) -> None:
+    # Not `executescript`, which would commit the transaction of the caller.
     for statement in statements.split(";"):
         connection.execute(statement)
 
 
 def _table_keys(connection: sqlite3.Connection) -> dict[int, _TableKeys]:
-    found = {}
+    keys_by_table = {}
     for identity, content in connection.execute("SELECT id, definition FROM tables"):
         try:
-            found[identity] = _TableKeys(identity, _definition.decode(content))
+            keys_by_table[identity] = _TableKeys(identity, _definition.decode(content))
         except (msgspec.MsgspecError, TypeError, ValueError):
-            continue  # damaged, so its items cannot be read, whatever their keys are
-    return found
+            # Damaged. The items of this table cannot be read anyway, so they keep their keys.
+            continue
+    return keys_by_table
 
 
-def _moved(
-    rows: sqlite3.Cursor, find: Callable[[bytes, Item], bytes | None], checksum: Callable[[bytes, int, bytes], int]
+def _rows_with_new_keys(
+    rows: sqlite3.Cursor,
+    new_key_of: Callable[[bytes, Item], bytes | None],
+    checksum: Callable[[bytes, int, bytes], int],
 ) -> Iterator[tuple[Any, ...]]:
-    for key, size, stored, content, *more in rows:
-        new = None
+    for key, size, stored_checksum, content, *expiry in rows:
+        new_key = None
         try:
-            if stored is None or checksum(key, size, content) == stored:
-                new = find(key, _item.decode(content))
+            if stored_checksum is None or checksum(key, size, content) == stored_checksum:
+                new_key = new_key_of(key, _item.decode(content))
         except (msgspec.MsgspecError, DynamoDBError, TypeError, ValueError, KeyError):
+            # Damaged. It is copied under its old key and with its old checksum, and so stays damaged.
             pass
-        if new is not None:
-            yield (new, size, checksum(new, size, content), content, *more)
+        if new_key is not None:
+            yield (new_key, size, checksum(new_key, size, content), content, *expiry)
         else:
-            yield (key, size, checksum(key, size, content) if stored is None else stored, content, *more)
+            yield (
+                key,
+                size,
+                checksum(key, size, content) if stored_checksum is None else stored_checksum,
+                content,
+                *expiry,
+            )

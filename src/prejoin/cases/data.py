@@ -1,0 +1,452 @@
+"""Sample data for a workload: items of each entity in the document's proportions, with valid references.
+
+The same seed gives the same data. With `edge_values`, values are such as are hard on keys.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import string
+import uuid
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any, assert_never
+
+from msgspec.structs import replace
+
+from prejoin.cases.edge_values import EMPTY, edge_values_of, moments
+from prejoin.constructs.registry import initial_values
+from prejoin.types import Kind, Type
+from prejoin.workload.lookup import target, targets
+from prejoin.workload.model import Attribute, Cardinality, Entity, Workload
+from prejoin.workload.samples import CROCKFORD, SampleContent
+from prejoin.workload.tenants import is_owned, own_id
+
+Values = dict[str, Any]
+"""The attributes of an item by the document's names; an absent attribute is left out."""
+_WORDS = ("ash", "birch", "cedar", "elm", "fir", "hazel", "linden", "maple", "oak", "pine", "rowan", "willow")
+_MAX_ITEMS = 48
+"""The most items of an entity: enough for several pages, few enough for a search through all of them."""
+_UNEQUAL = (1.0, 0.0, 2.0, 0.5, 1.0)
+"""Factors for the number of children: parents have different numbers of them, and some have none."""
+_TENANTS = 3
+"""Tenants of a table that has tenants."""
+_MAX_BYTES = 3_000
+"""The most bytes of a value. With the larger ones of some documents a proof would take minutes."""
+
+_FAR = timedelta(days=40 * 365)
+"""Time until the first item expires: an engine deletes by its own clock, whatever time the proof has."""
+
+
+@dataclass(slots=True)
+class DataGenerator:
+    """Generates items. It has no clock of its own, so that the data depends only on `now` and `seed`."""
+
+    workload: Workload
+    now: datetime
+    seed: int = 1
+    edge_values: bool = False
+    without: str = ""
+    """A character that no text may have."""
+    filled: frozenset[str] = frozenset()
+    """Attributes that are never empty, because they are keys and DynamoDB has no empty keys."""
+    make_content: Callable[[bytes], Any] = SampleContent
+    """Makes the value of a large content that is stored in its item."""
+    items: dict[str, list[Values]] = field(default_factory=dict)
+    _chance: random.Random = field(init=False)
+    _count: int = 0
+    _used_identities: dict[str, set[Any]] = field(default_factory=dict)
+    _tenants: list[Any] = field(default_factory=list)
+    _fresh: dict[Kind, list[Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._chance = random.Random(self.seed)  # noqa: S311 - sample data, not secrets
+
+    def make_all(self, roots: int = 5) -> Mapping[str, list[Values]]:
+        """Generates items of every entity: `roots` of those without references, some per parent of the others."""
+        for entity in entities_in_order(self.workload):
+            self.items.setdefault(entity.name, [])
+            leading = self._leading(entity)
+            if entity.singleton:
+                self.add(entity)
+            elif leading is None:
+                for _ in range(roots):
+                    self.add(entity)
+            else:
+                self._add_children(entity, leading)
+                for other in targets(self.workload, leading[0])[1:]:
+                    self._add_children(entity, (leading[0], *other))
+        return self.items
+
+    def _leading(self, entity: Entity) -> tuple[Attribute, Entity, Attribute] | None:
+        """The attribute that refers to the parent: the one for which the document gives a cardinality, if any."""
+        candidates = []
+        for attribute in sorted(entity.attributes, key=lambda a: not a.id):
+            target_key = target(self.workload, attribute)
+            if target_key and target_key[0] is not entity and self.items.get(target_key[0].name):
+                candidates.append((attribute, *target_key))
+        with_cardinality = [
+            candidate for candidate in candidates if any(c.per == candidate[1].name for c in entity.cardinality)
+        ]
+        return next(iter(with_cardinality or candidates), None)
+
+    def _add_children(self, entity: Entity, leading: tuple[Attribute, Entity, Attribute]) -> None:
+        attribute, parent, name = leading
+        per_parent = next((c for c in entity.cardinality if c.per == parent.name), None)
+        usual = usual_child_count(per_parent)
+        max_children = (
+            math.ceil(per_parent.count) if per_parent and per_parent.at_most and per_parent.count else _MAX_ITEMS
+        )
+        for at, owner in enumerate(self.items[parent.name]):
+            for _ in range(min(max_children, math.ceil(usual * _UNEQUAL[at % len(_UNEQUAL)]))):
+                if len(self.items[entity.name]) < _MAX_ITEMS:
+                    self.add(entity, {attribute.name: owner[name.name], **self._same_tenant(entity, parent, owner)})
+        if not self.items[entity.name]:
+            self.add(entity)
+
+    def _same_tenant(self, entity: Entity, parent: Entity, owner: Values) -> Values:
+        """The tenant of a parent, which its children belong to as well."""
+        tenant = self.workload.tenant
+        are_both_owned = is_owned(self.workload, entity.name) and is_owned(self.workload, parent.name)
+        return {tenant.attribute: owner[tenant.attribute]} if tenant and are_both_owned else {}
+
+    def add(self, entity: Entity, values: Values | None = None) -> Values | None:
+        """Generates an item and keeps it. None if all ids of the entity are used."""
+        item = self.another(entity, values)
+        if item is not None:
+            self.keep(entity, item)
+        return item
+
+    def another(self, entity: Entity, values: Values | None = None) -> Values | None:
+        """Generates an item with an id and unique values that no other has, without keeping it."""
+        used_identities = self._used_identities.setdefault(entity.name, set())
+        if values and not entity.singleton and not used_identities.isdisjoint(identities(entity, values)):
+            return None  # whatever the other attributes are
+        for attempt in range(30):
+            item = self.make(entity, values, fresh=attempt > 5)
+            if entity.singleton or used_identities.isdisjoint(identities(entity, item)):
+                return item
+        return None
+
+    def reserve(self, entity: Entity, item: Values) -> None:
+        """Marks the ids of an item as used. They are not generated again, even after it was deleted."""
+        self._used_identities.setdefault(entity.name, set()).update(identities(entity, item))
+
+    def is_taken(self, entity: Entity, item: Values) -> bool:
+        """Whether another item has, or had, the id or a unique value of an item."""
+        return not self._used_identities.setdefault(entity.name, set()).isdisjoint(identities(entity, item))
+
+    def release(self, entity: Entity, item: Values) -> None:
+        """Marks the ids of a deleted item as free."""
+        self._used_identities.setdefault(entity.name, set()).difference_update(identities(entity, item))
+
+    def keep(self, entity: Entity, item: Values) -> None:
+        """Adds an item to the data."""
+        self.reserve(entity, item)
+        items = self.items.setdefault(entity.name, [])
+        items[:] = [*(() if entity.singleton else items), item]
+
+    def make(self, entity: Entity, values: Values | None = None, fresh: bool = False) -> Values:
+        """Generates an item with the `known` attributes, without keeping it.
+
+        Values that are unique only together, as within a tenant, are those of other items as well, unless `fresh`.
+        """
+        self._count += 1
+        joint_names = {name for group in entity.unique for name in group} if fresh else set()
+        item: Values = dict(values or {})
+        owners: dict[str, Values] = {}
+        self._choose_tenant(entity, item)
+        for attribute in entity.attributes:
+            self._follow(entity, attribute, item, owners)
+        self._repeat_id(entity, item)
+        for attribute in entity.attributes:
+            if attribute.name in item or self._leaves_out(entity, attribute):
+                continue
+            copied_value = self._copied_value(attribute, owners)
+            like = replace(attribute, unique=True) if attribute.name in joint_names else attribute
+            value = self.value(like) if copied_value is None else copied_value
+            item[attribute.name] = value
+        item.update(initial_values(entity))
+        return {name: value for name, value in item.items() if value is not None}
+
+    def _leaves_out(self, entity: Entity, attribute: Attribute) -> bool:
+        """Whether an item lacks an optional attribute. The first one of an entity has all: every read can find it."""
+        return attribute.optional and bool(self.items.get(entity.name)) and self._chance.random() < 0.3
+
+    def _choose_tenant(self, entity: Entity, item: Values) -> None:
+        """Gives an item one of a few tenants, if tenants are no entity."""
+        tenant = self.workload.tenant
+        attribute = entity.attribute(tenant.attribute) if tenant and is_owned(self.workload, entity.name) else None
+        if attribute is None or attribute.references or attribute.name in item:
+            return
+        while len(self._tenants) < _TENANTS:
+            self._tenants = [*dict.fromkeys((*self._tenants, self.value(attribute)))]
+        item[attribute.name] = self._chance.choice(self._tenants)
+
+    def _repeat_id(self, entity: Entity, item: Values) -> None:
+        """Often gives an item the id of another tenant's item, so that a missing separation of tenants shows."""
+        tenant = self.workload.tenant
+        if not self.edge_values or tenant is None or not is_owned(self.workload, entity.name):
+            return
+        mine = item.get(tenant.attribute)
+        foreign_items = [
+            candidate for candidate in self.items.get(entity.name, []) if candidate.get(tenant.attribute) != mine
+        ]
+        if mine is None or not foreign_items or self._chance.random() < 0.5:
+            return
+        other = self._chance.choice(foreign_items)
+        for part in own_id(self.workload, entity):
+            if not part.references and part.name in other:
+                item.setdefault(part.name, other[part.name])
+
+    def _follow(self, entity: Entity, attribute: Attribute, item: Values, owners: dict[str, Values]) -> None:
+        """Chooses the item that an attribute refers to, and takes over the parts of its id."""
+        target_key = self._referred_entity(attribute, item)
+        if target_key is None or not (choices := self.items.get(target_key[0].name)):
+            return
+        owner, name = target_key
+        if attribute.name in item:
+            choices = [candidate for candidate in choices if candidate.get(name.name) == item[attribute.name]]
+        shared_names = [a.name for a in owner.id if a.name in item and entity.attribute(a.name) and a is not name]
+        choices = [
+            candidate for candidate in choices if all(candidate.get(n) == item[n] for n in shared_names)
+        ] or choices
+        if not self.edge_values and attribute.name not in item:  # nobody follows themselves, who is only an example
+            referred_values = {
+                item[a.name] for a in entity.attributes if a.name in item and target(self.workload, a) == target_key
+            }
+            choices = [candidate for candidate in choices if candidate.get(name.name) not in referred_values] or choices
+        if not choices or self._leaves_out(entity, attribute):
+            return
+        referred_item = self._chance.choice(choices)
+        owners.setdefault(owner.name, referred_item)
+        item.setdefault(attribute.name, referred_item.get(name.name))
+        for part in owner.id if len(owner.id) > 1 else ():
+            own = entity.attribute(part.name)
+            if own is not None and own.name not in item and owner is not entity:
+                item[own.name] = referred_item.get(part.name)
+
+    def _referred_entity(self, attribute: Attribute, item: Values) -> tuple[Entity, Attribute] | None:
+        """The entity that an attribute refers to; of several, the one that has its value, or any."""
+        candidates = [candidate for candidate in targets(self.workload, attribute) if self.items.get(candidate[0].name)]
+        if attribute.name in item:
+            value = item[attribute.name]
+            candidates = [
+                candidate
+                for candidate in candidates
+                if any(i.get(candidate[1].name) == value for i in self.items[candidate[0].name])
+            ] or candidates
+        return self._chance.choice(candidates) if len(candidates) > 1 else next(iter(candidates), None)
+
+    def _copied_value(self, attribute: Attribute, owners: Mapping[str, Values]) -> Any:
+        """The value of an attribute that is a copy of another item's."""
+        for reference in attribute.repeats:
+            owner, _, name = reference.partition(".")
+            original = owners.get(owner) or next(iter(self.items.get(owner, [])), None)
+            if original is not None:
+                return original.get(name)
+        return None
+
+    def bounds(self, attribute: Attribute) -> tuple[int | None, int | None]:
+        """The bounds of a number, or of the id that it holds."""
+        for _ in self.workload.entities:
+            target_key = target(self.workload, attribute) if attribute.bounds == (None, None) else None
+            if target_key is None:
+                break
+            attribute = target_key[1]
+        return attribute.bounds
+
+    def usual_values(self, entity: Entity, attribute: Attribute) -> list[Any]:
+        """Values that are tried first; none where any value is as good."""
+        return []
+
+    # --- Values -----------------------------------------------------------------------------------------------------
+
+    def value(self, attribute: Attribute) -> Any:
+        """A value of an attribute's type; a new one for an id."""
+        if attribute.ttl:
+            return self._end(attribute)
+        kind = attribute.type.kind
+        lowest, highest = self.bounds(attribute)
+        if attribute.type.numeric and lowest is not None:
+            return self._within(attribute, lowest, highest)
+        if self.edge_values and not attribute.size and not _is_time(attribute):
+            if attribute.id or attribute.unique:
+                return self._next(attribute)
+            choices = self._pool(attribute)
+            if choices and self._chance.random() < 0.7:
+                return self._chance.choice(choices)
+        if kind is Kind.STRING:
+            return self._text(attribute)
+        if kind is Kind.BINARY and attribute.size:
+            return self._chance.randbytes(min(attribute.size, _MAX_BYTES))
+        return self._of(attribute.type)
+
+    def unused_value(self, attribute: Attribute, used_texts: Collection[str]) -> Any:
+        """A value that is not among the used ones, which are texts, if the type has one."""
+        value = None
+        for _ in range(30):
+            self._count += 1
+            value = self.value(attribute)
+            if repr(value) not in used_texts:
+                break
+        return value
+
+    def large_content(self, min_size: int) -> bytes:
+        """A content of some more bytes than the least, which cannot be compressed."""
+        return self._chance.randbytes(min_size + self._chance.randint(1, 1000))
+
+    def _end(self, attribute: Attribute) -> Any:
+        """The time when an item expires, in whole seconds."""
+        moment = self.now.replace(microsecond=0) + _FAR + timedelta(days=self._chance.randint(1, 90))
+        return moment if attribute.type.kind is Kind.DATETIME else int(moment.timestamp())
+
+    def _within(self, attribute: Attribute, lowest: int, highest: int | None) -> Any:
+        """A number within its bounds; with edge values, often one with another number of digits.
+
+        A mutable one keeps a distance from its bounds, because writes add to it.
+        """
+        highest = max(lowest, highest if highest is not None else lowest + 1_000_000)
+        if attribute.mutable or not self.edge_values:
+            margin = min(3, (highest - lowest) // 3)
+            lowest, highest = lowest + margin, highest - margin
+        edges = [
+            n for n in (lowest, lowest + 1, 9, 10, 99, 100, 999, 1000, highest - 1, highest) if lowest <= n <= highest
+        ]
+        usual = highest if self.edge_values or attribute.id or attribute.unique else min(highest, lowest + 500)
+        number = (
+            self._chance.choice(edges)
+            if self._chance.random() < 0.5 * self.edge_values
+            else self._chance.randint(lowest, usual)
+        )
+        return Decimal(number) if attribute.type.kind is Kind.DECIMAL else number
+
+    def _pool(self, attribute: Attribute) -> Sequence[Any]:
+        """The few values of an attribute that is no id, so that some items have equal ones."""
+        choices = self._edge_values(attribute.type.kind)
+        if attribute.type.kind is not Kind.STRING:
+            return choices
+        return (*choices[:6], *choices[-4:], *(() if attribute.name in self.filled else (EMPTY,)))
+
+    def _edge_values(self, kind: Kind) -> Sequence[Any]:
+        choices = edge_values_of(kind, self.now)
+        if kind is not Kind.STRING or not self.without:
+            return choices
+        return [text for text in choices if self.without not in text]
+
+    def _next(self, attribute: Attribute) -> Any:
+        """A value that was not used yet, if the type has one."""
+        kind = attribute.type.kind
+        unused_values = self._fresh.get(kind)
+        if unused_values is None:
+            unused_values = self._fresh[kind] = list(dict.fromkeys(self._edge_values(kind)))
+            self._chance.shuffle(unused_values)
+        if unused_values:
+            return unused_values.pop()
+        if kind is Kind.STRING:
+            return f"{self._chance.choice(self._edge_values(kind))}{self._count}"
+        if kind in (Kind.INTEGER, Kind.NUMBER):
+            return self._count * self._chance.choice((1, -1, 10))
+        if kind is Kind.DECIMAL:
+            return Decimal(self._count) / self._chance.choice((1, 10, -100))
+        return self._of(attribute.type)
+
+    def _text(self, attribute: Attribute) -> str:
+        word = self._chance.choice(_WORDS)
+        name = attribute.name.lower()
+        number = self._count
+        if "mail" in name:
+            return f"{word}{number}@example.com"
+        if _is_time(attribute):
+            return self._moment().isoformat(timespec="seconds").replace("+00:00", "Z")
+        text = f"{word}-{number}" if attribute.id or attribute.unique else word
+        return (text + " ") * (min(attribute.size, _MAX_BYTES) // (len(text) + 1)) if attribute.size else text
+
+    def _moment(self) -> datetime:
+        """A time within the last month, most of them recent; with edge values, at an edge or equal to another."""
+        if self.edge_values and self._chance.random() < 0.7:
+            return self._chance.choice(moments(self.now))
+        return self.now - timedelta(seconds=int(self._chance.random() ** 2 * 30 * 86_400))
+
+    def _of(self, type_: Type) -> Any:
+        chance = self._chance
+        match type_.kind:
+            case Kind.STRING:
+                return chance.choice(self._edge_values(type_.kind) if self.edge_values else _WORDS)
+            case Kind.INTEGER | Kind.NUMBER:
+                return chance.randint(1, 500)
+            case Kind.DECIMAL:
+                return Decimal(chance.randint(100, 20_000)) / 100
+            case Kind.BOOLEAN:
+                return chance.random() < 0.5
+            case Kind.BINARY:
+                return chance.randbytes(8)
+            case Kind.DATE:
+                return self._moment().date()
+            case Kind.DATETIME:
+                return self._moment()
+            case Kind.UUID:
+                return uuid.UUID(int=chance.getrandbits(128), version=4)
+            case Kind.ULID:
+                return "01" + "".join(chance.choices(CROCKFORD, k=24))
+            case Kind.ENUM:
+                return chance.choice(type_.values)
+            case Kind.LIST:
+                return [self._of(type_.of or Type(Kind.STRING)) for _ in range(2)]
+            case Kind.SET:
+                return {self._of(type_.of or Type(Kind.STRING)) for _ in range(2)}
+            case Kind.CONTENT:
+                return self.make_content(chance.randbytes(8))
+            case Kind.MAP:
+                return {letter: chance.choice(_WORDS) for letter in string.ascii_lowercase[:2]}
+            case _:
+                assert_never(type_.kind)
+
+
+def usual_child_count(cardinality: Cardinality | None) -> int:
+    """The number of children for a cardinality of the document: scaled down if it is large.
+
+    >>> [usual_child_count(Cardinality(count)) for count in (1, 3, 20, 100, 1_000_000, None)]
+    [1, 3, 6, 9, 12, 12]
+    """
+    if cardinality is None:
+        return 3
+    count = None if cardinality.count is None else math.ceil(cardinality.count)
+    return 12 if count is None else min(count, 12, 2 + round(math.log2(max(1, count))))
+
+
+def identities(entity: Entity, item: Values) -> list[tuple[Any, ...]]:
+    """The values that no other item of the entity may have: its id and unique attributes."""
+    groups = [tuple(a.name for a in entity.id), *((a.name,) for a in entity.attributes if a.unique), *entity.unique]
+    return [
+        (group, *(item[name] for name in group))
+        for group in dict.fromkeys(groups)
+        if group and all(item.get(name) is not None for name in group)
+    ]
+
+
+def _is_time(attribute: Attribute) -> bool:
+    """Whether a text attribute is a time, by its name."""
+    name = attribute.name.lower()
+    is_named_as_time = any(part in name for part in ("date", "time", "created", "updated")) or name.endswith("at")
+    return is_named_as_time and attribute.type.kind is Kind.STRING
+
+
+def entities_in_order(workload: Workload) -> list[Entity]:
+    """The entities, each after those that it refers to, except in cycles."""
+    remaining = list(workload.entities)
+    order: list[Entity] = []
+    while remaining:
+        placed_names = {e.name for e in order}
+        ready = [e for e in remaining if _referred_to(e) <= placed_names | {e.name}] or remaining[:1]
+        order += ready
+        remaining = [e for e in remaining if e not in ready]
+    return order
+
+
+def _referred_to(entity: Entity) -> set[str]:
+    references = (name for a in entity.attributes for name in (a.references, *a.references_or, *a.repeats) if name)
+    return {name.partition(".")[0] for name in references}

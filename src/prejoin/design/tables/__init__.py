@@ -1,1 +1,0 @@
-"""Several tables: a workload split by what its entities need of their own, priced against one table."""

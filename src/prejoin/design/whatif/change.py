@@ -1,0 +1,83 @@
+"""A change of a document as data, and the document after it: `apply_change(workload, change)`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from prejoin.workload.model import Decision, Entity, Pattern, Pin, Read, Workload, Write
+
+_Part = TypeVar("_Part", Entity, Read, Write)
+
+
+class Change(msgspec.Struct, frozen=True):
+    """Decisions, entities and patterns that a document gets, or no longer has."""
+
+    summary: str = ""
+    """The change in words."""
+    pins: tuple[Pin, ...] = ()
+    """Decisions that are added, if they are not decided already."""
+    entities: tuple[Entity, ...] = ()
+    """Entities that are added, or take the place of those with their names."""
+    patterns: tuple[Pattern, ...] = ()
+    """Patterns that are added, or take the place of those with their ids."""
+    removed_names: tuple[str, ...] = ()
+    """The ids of patterns that are removed, with the decisions about them, and the names of entities."""
+    removed_pins: tuple[Pin, ...] = ()
+    """Decisions that are removed."""
+    caution: str = ""
+    """A consequence that no figure shows, as the end of a sentence."""
+    spared_reads: tuple[str, ...] = ()
+    """More reads that may no longer need the structures that they use: for an estimate of the gain."""
+
+
+def apply_change(workload: Workload, change: Change) -> Workload:
+    """The workload after a change.
+
+    >>> shop = Workload(entities=(Entity("Order"),), reads=(Read("R1"), Read("R2")))
+    >>> changed = apply_change(shop, Change(entities=(Entity("Item"),), patterns=(Read("R3"),), removed_names=("R1",)))
+    >>> [entity.name for entity in changed.entities], [read.id for read in changed.reads]
+    (['Order', 'Item'], ['R2', 'R3'])
+    """
+    delete_ids = {delete.id for delete in workload.deletes}
+    reads = [pattern for pattern in change.patterns if isinstance(pattern, Read)]
+    changed_writes = [pattern for pattern in change.patterns if isinstance(pattern, Write)]
+    writes = [write for write in changed_writes if write.id not in delete_ids]
+    deletes = [write for write in changed_writes if write.id in delete_ids]
+    decisions = [decision for decision in workload.decisions if not _is_removed(decision, change)]
+    decided = [decision.pin for decision in decisions]
+    return replace(
+        workload,
+        entities=_with_parts(workload.entities, change.entities, change.removed_names),
+        reads=_with_parts(workload.reads, reads, change.removed_names),
+        writes=_with_parts(workload.writes, writes, change.removed_names),
+        deletes=_with_parts(workload.deletes, deletes, change.removed_names),
+        decisions=(*decisions, *(Decision(pin) for pin in change.pins if pin not in decided)),
+    )
+
+
+def combine_changes(changes: Sequence[Change]) -> Change:
+    """One change for several, each of which was made after those before it."""
+    return Change(
+        "; ".join(change.summary for change in changes),
+        entities=_with_parts((), [entity for change in changes for entity in change.entities]),
+        patterns=tuple({pattern.id: pattern for change in changes for pattern in change.patterns}.values()),
+    )
+
+
+def _is_removed(decision: Decision, change: Change) -> bool:
+    return decision.pin in change.removed_pins or getattr(decision.pin, "pattern", "") in change.removed_names
+
+
+def _with_parts(parts: Iterable[_Part], changed: Iterable[_Part], dropped: Collection[str] = ()) -> tuple[_Part, ...]:
+    """The parts with changed ones in their places and new ones at the end, without those that are dropped."""
+    by_name = {_name_of(part): part for part in parts if _name_of(part) not in dropped}
+    by_name.update((_name_of(part), part) for part in changed)
+    return tuple(by_name.values())
+
+
+def _name_of(part: Entity | Pattern) -> str:
+    return part.name if isinstance(part, Entity) else part.id

@@ -1,0 +1,1 @@
+"""Renders the methods of reads."""

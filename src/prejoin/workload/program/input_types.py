@@ -1,0 +1,55 @@
+"""The type of an input of a write: that of an attribute which it is, is compared with, or is added to."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from prejoin.workload.conditions import all_leaves, leaves, values_of
+from prejoin.workload.lookup import changes
+from prejoin.workload.model import Attribute, ChangeOp, Workload, Write
+from prejoin.workload.program.resolved_write import resolve_write
+
+
+def attribute_of_input(workload: Workload, write: Write, name: str) -> Attribute | None:
+    """An attribute that has the type of an input: one of its name, or one that it is compared with or added to.
+
+    An amount and a compared value have the type of the attribute, and not its bounds.
+    """
+    if attribute := _named_attribute(workload, write, name):
+        return attribute
+    # `amount <= most` compares two inputs: each has the type of the other.
+    for test in resolve_write(workload, write).input_conditions:
+        for leaf in leaves(test):
+            names = [leaf.attribute, *(value.param for value in values_of(leaf) if value.param)]
+            attributes = [
+                _named_attribute(workload, write, other_name)
+                for other_name in names
+                if name in names and other_name != name
+            ]
+            if attribute := next(filter(None, attributes), None):
+                return _without_bounds(attribute)
+    return None
+
+
+def _named_attribute(workload: Workload, write: Write, name: str) -> Attribute | None:
+    """The attribute of the name of an input, or one that the row sets to it, adds it to, or compares with it."""
+    for entity in resolve_write(workload, write).entities:
+        if attribute := entity.attribute(name):
+            return attribute
+    for action in write.actions:
+        changed_entity = workload.entity(action.entity)
+        for change in changes(write, action, changed_entity) if changed_entity else ():
+            if changed_entity and change.value and change.value.param == name:
+                attribute = changed_entity.attribute(change.attribute)
+                is_amount = change.op in (ChangeOp.ADD, ChangeOp.SUBTRACT)
+                return _without_bounds(attribute) if attribute and is_amount else attribute
+    for leaf in all_leaves(write):
+        checked_entity = workload.entity(leaf.entity)
+        if checked_entity and any(value.param == name for value in values_of(leaf)):
+            attribute = checked_entity.attribute(leaf.attribute)
+            return _without_bounds(attribute) if attribute else None
+    return None
+
+
+def _without_bounds(attribute: Attribute) -> Attribute:
+    return replace(attribute, min=None, max=None)
