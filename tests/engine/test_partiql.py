@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from itertools import product
 from typing import Any
 
 import pytest
@@ -375,3 +376,27 @@ def test_consumed_capacity_is_that_of_the_same_request(filled: Ask, shop: Ask) -
 
     assert units("SELECT * FROM shop WHERE pk = 'a'") == 0.5
     assert units("UPDATE shop SET n = 2 WHERE pk = 'a' AND sk = '1'") == 1.0
+
+
+KEY_VALUES: list[Any] = [
+    {"S": "a"},
+    {"S": ""},
+    {"N": "1"},
+    {"B": "eA=="},
+    {"BOOL": True},
+    {"NULL": True},
+    {"L": []},
+    {"M": {}},
+    {"SS": ["a"]},
+    {"NS": ["1"]},
+]
+
+
+@pytest.mark.parametrize("condition", ["pk = ?", "? = pk", "pk IN (?, ?)", "pk = ? OR pk = ?", "pk = ? AND sk = ?"])
+def test_values_of_keys_are_of_the_type_of_the_key(filled: Ask, condition: str) -> None:
+    for parameters in product(KEY_VALUES, repeat=condition.count("?")):
+        if all(parameter == {"S": "a"} for parameter in parameters):
+            filled(f"SELECT * FROM shop WHERE {condition}", *parameters)
+        else:
+            error = refusal(filled, f"SELECT * FROM shop WHERE {condition}", *parameters)
+            assert error.code == "ValidationException", parameters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -15,6 +16,7 @@ from prejoin.protocol import key_bytes, limits
 from prejoin.protocol.errors import refuse
 from prejoin.protocol.expressions import AttributeCondition
 from prejoin.protocol.key_bytes import Range, after, beyond
+from prejoin.protocol.values import Value
 
 _TYPE_MISMATCH = "One or more parameter values were invalid: Condition parameter type does not match schema type"
 
@@ -100,14 +102,21 @@ def _check_composite_conditions(keys: KeySchema, conditions: dict[str, Attribute
 def _check_condition(attribute: KeyElement, condition: AttributeCondition) -> None:
     if not condition.operands:
         refuse(key_bytes.NOT_INDEXABLE)
-    for value in condition.operands:
-        if attribute.type not in value:
-            refuse(_TYPE_MISMATCH)
-        if condition.operator != "begins_with":
-            check_not_empty(attribute, value)
+    if condition.operator != "begins_with":
+        check_key_values(attribute, condition.operands)
+    elif any(attribute.type not in value for value in condition.operands):
+        refuse(_TYPE_MISMATCH)
     # Bytes of numbers are ordered by value, so a prefix of digits is no range.
     if condition.operator == "begins_with" and attribute.type == "N":
         refuse(_TYPE_MISMATCH)
+
+
+def check_key_values(attribute: KeyElement, values: Sequence[Value]) -> None:
+    """Refuse values that the key attribute of no item can have."""
+    for value in values:
+        if attribute.type not in value:
+            refuse(_TYPE_MISMATCH)
+        check_not_empty(attribute, value)
 
 
 _NO_LIMIT = (1 << 31) - 1

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from prejoin.engine.items import rows
 from prejoin.engine.items.capacity import Capacity
 from prejoin.engine.items.keys import encode_key, storage_key
-from prejoin.engine.items.read import PageQuery, key_range, lacks_attributes, read_page
+from prejoin.engine.items.read import PageQuery, check_key_values, key_range, lacks_attributes, read_page
 from prejoin.engine.requests import Attributes, ExecuteStatementInput
 from prejoin.engine.store.interface import Session
 from prejoin.engine.tables.definition import IndexDefinition, KeySchema, TableDefinition
@@ -126,6 +126,9 @@ def _split_condition(
             residual.append(part)
     if len(choices) < len(partition) or prod(map(len, choices.values())) > _MOST_PARTITIONS:
         return [], list(parts_of(condition))
+    # Before the combinations are sorted by their key bytes: only values of a key's type have them.
+    for attribute in keys.partition:
+        check_key_values(attribute, choices[attribute.name])
     partitions = []
     for partition_values in _sorted_combinations([choices[name] for name in partition]):
         equalities = {
