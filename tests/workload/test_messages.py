@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from prejoin.diagnostics import Diagnostic
+from prejoin.diagnostics import Diagnostic, Severity
 from prejoin.workload import codes
 from prejoin.workload.files import read_file, read_text
 
@@ -425,3 +425,35 @@ def test_a_version_is_counted_only_if_it_changes(inputs: str, items: str, condit
     changed = "|".join(cells).replace("loanId, version |", f"{inputs} |")
     text = SOUND.replace(REST, UNCOUNTED.replace(row, changed))
     assert ("PJ321" in {d.code for d in read_text(text, "md").diagnostics}) is stays
+
+
+UNREADABLE_CELLS = {
+    "Entity": "Loan %%",
+    "Input Parameters": "name = = 3",
+    "Result": "Sngl %%",
+    "Items Written": "frobnicate Loan",
+    "Items Deleted": "frobnicate Loan",
+    "Conditions": "Loan not not exists )",
+}
+
+
+@pytest.mark.parametrize("column", UNREADABLE_CELLS)
+def test_a_cell_that_cannot_be_read_is_the_only_error_of_its_pattern(column: str) -> None:
+    lines = SOUND.splitlines()
+    names: list[str] = []
+    tried = 0
+    for index, line in enumerate(lines):
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if cells[0] == "ID":
+            names = cells
+        if not cells[0].startswith("AP-") or column not in names:
+            continue
+        cells[names.index(column)] = UNREADABLE_CELLS[column]
+        document = [*lines[:index], f"| {' | '.join(cells)} |", *lines[index + 1 :]]
+
+        diagnostics = read_text("\n".join(document), "md").diagnostics
+        errors = [finding for finding in diagnostics if finding.severity is Severity.ERROR]
+
+        assert [error.line for error in errors] == [index + 1], errors
+        tried += 1
+    assert tried

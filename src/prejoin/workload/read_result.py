@@ -31,6 +31,8 @@ class Places:
     """The places of a workload's parts in its source."""
 
     spans: dict[Path, Span] = field(default_factory=dict)
+    incomplete: set[Path] = field(default_factory=set)
+    """Patterns with a cell that could not be read. What the checks would miss there may stand in that cell."""
 
     def mark(self, path: Path, text: Text) -> None:
         self.spans[path] = text.span()

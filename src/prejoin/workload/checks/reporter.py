@@ -22,7 +22,7 @@ class Reporter:
 
         `instead` is the replacement for the word, if that is the whole fix.
         """
-        if self.full:
+        if self.full or path[:2] in self.places.incomplete:
             return
         span = self.places.find(path)
         if span and word and (match := re.search(rf"(?<!\w){re.escape(word)}(?!\w)", span.text)):

@@ -28,6 +28,7 @@ from prejoin.workload.document.settle_names import settle
 from prejoin.workload.document.tables import (
     COLLECTIONS,
     CONTEXT_LABELS,
+    MEANING,
     NONE,
     PATTERN_TABLES,
     SECTIONS,
@@ -308,6 +309,8 @@ def _read_row(row: TableRow, kind: TableKind, document: _Document) -> None:
     path: Path = (kind.field, len(document.lists[kind.field]))
     notes.places.mark(path, row.first)
     fields, inexact = read_fields(kind.columns, row, path, notes, NONE)
+    if not MEANING.isdisjoint(inexact):
+        notes.places.incomplete.add(path)
     if fields.get("combine") is True:
         fix = "write `Collection` (side by side under one id) or `Join` (the first names the second)"
         notes.say(codes.COMBINE_HOW, row.cells["Multi-Entity"], "`Yes` is read as `Collection`", fix, "Collection")

@@ -197,6 +197,8 @@ READS = TableKind(
 WRITES = TableKind("writes", (*_HEAD, ITEMS_WRITTEN, TRANSACTION, CONDITIONS, FREQUENCY, NAME), partial(Write, id=""))
 DELETES = TableKind("deletes", (*_HEAD, ITEMS_DELETED, TRANSACTION, CONDITIONS, FREQUENCY, NAME), partial(Write, id=""))
 PATTERN_TABLES = (READS, WRITES, DELETES)
+MEANING = frozenset(column.name for column in (ENTITY, INPUTS, RESULT, ITEMS_WRITTEN, ITEMS_DELETED, CONDITIONS))
+"""The columns that checks compare with one another."""
 
 
 # --- Collections ----------------------------------------------------------------------------------------------------
