@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from prejoin.cases.data import Values
 from prejoin.cases.write_cases import WriteCase, WriteStep
 from prejoin.constructs.registry import CONSTRUCTS, ending_in
 from prejoin.design.cost.footprint import EntryWrite, PageRead, entries_of, held
@@ -98,72 +100,148 @@ def _item_units(sample: SampleTable, case: WriteCase, calls: Sequence[Call], bef
         return None  # deleted and created under one key: charged once
     if case.variation.is_again:
         return None  # the price is that of the first call
-    operation = _as_sent(case.operation, calls)
-    pages: dict[int, list[PageRead]] = {}
-    writes: dict[int, list[EntryWrite]] = {}
-    for call in calls:
-        if call.operation in READS:
-            sizes, number = _sizes(sample, call, before.items), _request(operation, call)
+    charges = _WriteCharges(sample, case, _as_sent(case.operation, calls), before)
+    try:
+        charges.add_reads(calls)
+        for step in case.steps:
+            charges.add_step(step)
+        charges.add_checks_before_lists()
+        charges.add_checked_items()
+    except _NotInOperationError:
+        return None
+    units = sum_units(charges.operation, charges.pages, charges.writes)
+    return units.read + units.write
+
+
+class _NotInOperationError(Exception):
+    """No request of the operation reads or writes an item, so nothing is predicted."""
+
+
+@dataclass
+class _WriteCharges:
+    """What the requests of a write read and write, by the position of the request in the operation."""
+
+    sample: SampleTable
+    case: WriteCase
+    operation: Operation
+    before: ExpectedTable
+    pages: dict[int, list[PageRead]] = field(default_factory=dict)
+    writes: dict[int, list[EntryWrite]] = field(default_factory=dict)
+
+    def add_reads(self, calls: Sequence[Call]) -> None:
+        for call in calls:
+            if call.operation not in READS:
+                continue
+            sizes, number = _sizes(self.sample, call, self.before.items), _request(self.operation, call)
             if sizes is None or number is None:
-                return None
-            pages.setdefault(number, []).append(PageRead(sum(sizes)))
-    for step in case.steps:
+                raise _NotInOperationError
+            self.pages.setdefault(number, []).append(PageRead(sum(sizes)))
+
+    def add_step(self, step: WriteStep) -> None:
+        """Adds the items that a step writes: shards of a counter, the item with what belongs to it, and versions."""
         touched_names = set(step.changed.names)
-        after, counter = step.after, sample.design.counter(step.entity.name)
+        after = step.after
+        counter = self.sample.design.counter(step.entity.name)
         if counter and (after is None or touched_names & set(counter.attributes)):
+            # The caller knows no shard: one is drawn for an addition, and all are deleted with the item.
             shards = [EntryWrite(TABLE, 1, 1)] * (1 if after else counter.shards)
-            writes.setdefault(_counter_request(operation, step.entity.name), []).extend(shards)
+            self._add(_counter_request(self.operation, step.entity.name), shards)
             touched_names -= set(counter.attributes)
             if after and not touched_names:
-                continue
+                return
             if after and step.before:  # the item keeps its own number
                 after = {**after, **{name: step.before[name] for name in counter.attributes if name in step.before}}
-        old = before.of(step.entity.name, step.before) if step.before is not None else {}
-        new = before.of(step.entity.name, after) if after is not None else {}
-        own = _tag(sample, step)
-        items = [i for i in sample.design.items if i.entity == step.entity.name and i.copy]
-        copies = {i.copy: held_by(i, sample.design, step.entity) for i in items}
-        for key in old | new:
-            old_item, new_item = old.get(key), new.get(key)
+        self._add_changed_items(step, after, touched_names)
+        self._add_kept_items(step)
+
+    def _add_changed_items(self, step: WriteStep, after: Values | None, touched_names: set[str]) -> None:
+        """Adds the item, its copies and its guards, as far as a request writes them."""
+        name = step.entity.name
+        old_items = self.before.of(name, step.before) if step.before is not None else {}
+        new_items = self.before.of(name, after) if after is not None else {}
+        written_tags = self._tags_written_by(step, touched_names)
+        for key in old_items | new_items:
+            old_item, new_item = old_items.get(key), new_items.get(key)
             item = old_item or new_item or {}
-            number = _writing_request(sample, operation, item)
-            if number is None:
-                return None
-            tag = item.get(sample.design.type_attribute)
-            # An update to the same value is charged, too; so is a guard that expires with its item, and one of a put
-            # that does not read first.
-            guard = tag is not None and tag["S"].startswith(f"{own['S']} unique ")
-            is_guard_of_update = guard and step.before is not None and step.after is not None
-            ends = ending_in(step.entity, sample.design)
-            is_put = step.action.verb is Verb.PUT
-            is_rewritten = is_guard_of_update and (
-                (is_put and not pages) or (ends and (is_put or ends in touched_names))
-            )
-            is_in_copy = any(
-                touched_names & holds for name, holds in copies.items() if tag == {"S": f"{own['S']}.{name}"}
-            )
-            if old_item != new_item or tag == own or is_in_copy or is_rewritten:
-                writes.setdefault(number, []).extend(entries_of(sample.design, old_item, new_item))
-        kept_items, dropped_keys = before.beside(step.entity.name, step.before, step.after)
+            number = self._writing_request(item)
+            tag = item.get(self.sample.design.type_attribute)
+            # An update to the same value is charged, too.
+            is_written = old_item != new_item or tag in written_tags
+            if is_written or self._is_rewritten_guard(step, tag, touched_names):
+                self._add(number, entries_of(self.sample.design, old_item, new_item))
+
+    def _tags_written_by(self, step: WriteStep, touched_names: set[str]) -> list[Json]:
+        """The type tags of the item and of its copies that hold a changed attribute."""
+        own_tag = _tag(self.sample, step)
+        tags = [own_tag]
+        for item in self.sample.design.items:
+            if item.entity != step.entity.name or not item.copy:
+                continue
+            if touched_names & held_by(item, self.sample.design, step.entity):
+                tags.append({"S": f"{own_tag['S']}.{item.copy}"})
+        return tags
+
+    def _is_rewritten_guard(self, step: WriteStep, tag: Json | None, touched_names: set[str]) -> bool:
+        """Whether a guard is written that stays the same: it expires with its item, or a put did not read first."""
+        is_update = step.before is not None and step.after is not None
+        if tag is None or not is_update or not tag["S"].startswith(f"{_tag(self.sample, step)['S']} unique "):
+            return False
+        is_put = step.action.verb is Verb.PUT
+        ttl = ending_in(step.entity, self.sample.design)
+        is_expiring_guard_touched = bool(ttl) and (is_put or ttl in touched_names)
+        return is_expiring_guard_touched or (is_put and not self.pages)
+
+    def _add_kept_items(self, step: WriteStep) -> None:
+        """Adds the earlier versions that the step keeps, and those that it drops for them."""
+        kept_items, dropped_keys = self.before.beside(step.entity.name, step.before, step.after)
         for item in kept_items.values():
-            number = _writing_request(sample, operation, item)
-            if number is None:
-                return None
-            dropped_items = [before.items.get(key) for key in dropped_keys]
+            number = self._writing_request(item)
+            dropped_items = [self.before.items.get(key) for key in dropped_keys]
             sizes = [item_size(dropped_item) if dropped_item else 0 for dropped_item in dropped_items]
-            writes.setdefault(number, []).extend(entries_of(sample.design, None, item))
-            writes[number] += [EntryWrite(TABLE, size) for size in sizes]
-    for number, size in _checked_first(case, operation, before):
-        writes.setdefault(number, []).append(EntryWrite(TABLE, size, size, same=True))
-    for checked_item in case.checked:
-        stored_items = before.of(checked_item.entity.name, checked_item.values).values()
-        size = item_size(next(iter(stored_items))) if checked_item.exists else 0
-        number = next((at for at, r in enumerate(operation.requests) if r.call is Called.TRANSACT_WRITE), None)
+            self._add(number, entries_of(self.sample.design, None, item))
+            self._add(number, [EntryWrite(TABLE, size) for size in sizes])
+
+    def add_checks_before_lists(self) -> None:
+        """Adds the items that are checked before lists are written.
+
+        Unique values and earlier versions do not exist yet.
+        """
+        write = resolve_write(self.case.sample.workload, self.case.write)
+        if not write.is_resumable or not self.case.model.lists:
+            return
+        for number, request in enumerate(self.operation.requests):
+            checked_items = [action.item for action in request.actions if action.action is Did.CHECK]
+            for step in self.case.steps:
+                if step.action.many:
+                    continue
+                for item in {item for item in checked_items if item.entity == step.entity.name}:
+                    size = self._stored_size(step.entity.name, step.before) if item.is_own else 0
+                    self._add(number, [EntryWrite(TABLE, size, size, same=True)])
+
+    def add_checked_items(self) -> None:
+        """Adds the items that a transaction checks. A single write is sent without such a check."""
+        transactions = (at for at, r in enumerate(self.operation.requests) if r.call is Called.TRANSACT_WRITE)
+        number = next(transactions, None)
+        for item in self.case.checked:
+            # DynamoDB has no condition on another item beside a single PutItem, UpdateItem or DeleteItem.
+            if number is None:
+                raise _NotInOperationError
+            size = self._stored_size(item.entity.name, item.values) if item.exists else 0
+            self._add(number, [EntryWrite(TABLE, size, size, same=True)])
+
+    def _stored_size(self, name: str, values: Values | None) -> int:
+        """The size of an item in the table; 0 if there is none."""
+        stored_items = self.before.of(name, values) if values is not None else {}
+        return next(map(item_size, stored_items.values()), 0)
+
+    def _writing_request(self, item: Json) -> int:
+        number = _writing_request(self.sample, self.operation, item)
         if number is None:
-            return None  # a single write was sent, without the check
-        writes.setdefault(number, []).append(EntryWrite("table", size, size, same=True))
-    units = sum_units(operation, pages, writes)
-    return units.read + units.write
+            raise _NotInOperationError
+        return number
+
+    def _add(self, number: int, entries: Iterable[EntryWrite]) -> None:
+        self.writes.setdefault(number, []).extend(entries)
 
 
 def units_difference(calls: Sequence[Call], predicted_units: float | None) -> str:
@@ -172,23 +250,6 @@ def units_difference(calls: Sequence[Call], predicted_units: float | None) -> st
     if predicted_units is None or predicted_units == used_units:
         return ""
     return f"it used {used_units:g} units, and {predicted_units:g} were predicted"
-
-
-def _checked_first(case: WriteCase, operation: Operation, before: ExpectedTable) -> Iterator[tuple[int, int]]:
-    """The items that are checked before lists are written: the request, and their sizes.
-
-    Unique values and earlier versions do not exist yet.
-    """
-    if not resolve_write(case.sample.workload, case.write).is_resumable:
-        return
-    for number, request in enumerate(operation.requests):
-        checks = [action for action in request.actions if action.action is Did.CHECK]
-        for step in case.steps if case.model.lists else ():
-            name = step.entity.name
-            checked_items = {action.item for action in checks if action.item.entity == name and not step.action.many}
-            for item in checked_items:
-                stored_items = before.of(name, step.before).values() if step.before is not None else ()
-                yield number, next(map(item_size, stored_items), 0) if item.is_own else 0
 
 
 def _as_sent(operation: Operation, calls: Sequence[Call]) -> Operation:

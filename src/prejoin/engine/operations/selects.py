@@ -129,19 +129,18 @@ def _split_condition(
     # Before the combinations are sorted by their key bytes: only values of a key's type have them.
     for attribute in keys.partition:
         check_key_values(attribute, choices[attribute.name])
+    equalities = _sorted_partitions({name: choices[name] for name in partition})
+    return [conditions | ranges for conditions in equalities], residual
+
+
+def _sorted_partitions(choices: dict[str, list[Value]]) -> list[dict[str, AttributeCondition]]:
+    """Equalities for each combination of one value of each attribute, once, in the order of DynamoDB's keys."""
+    by_key_bytes = {key_bytes.prefix(combination): combination for combination in product(*choices.values())}
     partitions = []
-    for partition_values in _sorted_combinations([choices[name] for name in partition]):
-        equalities = {
-            name: AttributeCondition("=", [value]) for name, value in zip(partition, partition_values, strict=True)
-        }
-        partitions.append(equalities | ranges)
-    return partitions, residual
-
-
-def _sorted_combinations(choices: list[list[Value]]) -> list[tuple[Value, ...]]:
-    """Each combination of one value from each list, once, in the order of DynamoDB's keys."""
-    by_key_bytes = {key_bytes.prefix(combination): combination for combination in product(*choices)}
-    return [combination for _, combination in sorted(by_key_bytes.items())]
+    for _, combination in sorted(by_key_bytes.items()):
+        values = zip(choices, combination, strict=True)
+        partitions.append({name: AttributeCondition("=", [value]) for name, value in values})
+    return partitions
 
 
 def whole_key(
