@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 from tests.design.texts import changes_of, conditions_of, filters_of, sort_text
+from tests.pipeline.conftest import EXAMPLES
 from tests.shop import DESIGN, FOLDER, shop_design, shop_workload
 from tests.solutions import solve
 
@@ -14,7 +15,7 @@ from prejoin.design.mapping.map_reads import ask_of
 from prejoin.design.model import Call, Design, Did, Facet, Item, KeyAttribute, Operation, Slot, Units
 from prejoin.engine import Embedded
 from prejoin.proof.prove import prove
-from prejoin.workload.files import read_text
+from prejoin.workload.files import read_file, read_text
 from prejoin.workload.model import Workload
 
 
@@ -87,6 +88,19 @@ def test_a_pattern_that_no_key_serves_says_which_key_would(design: Design, workl
     found = operation(mapped, "AP-004")
     assert not found.served
     assert "total" in found.remedy
+
+
+def test_no_pattern_is_served_without_a_key_of_each_of_its_entities() -> None:
+    """Also of those that a write only checks: without a key its condition would not be sent."""
+    workload = read_file(EXAMPLES / "teams" / "access-patterns.md").workload
+    design = solve(workload).design
+    for entity in workload.entities:
+        without = replace(design, items=tuple(item for item in design.items if item.entity != entity.name))
+        for operation_without in map_patterns(without, workload).operations:
+            whole = operation(design, operation_without.pattern)
+            names = {action.item.entity for request in whole.requests for action in request.actions}
+            if entity.name in names:
+                assert not operation_without.served, (entity.name, operation_without.pattern)
 
 
 SOCIAL = """\

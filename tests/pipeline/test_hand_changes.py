@@ -258,3 +258,20 @@ def test_interrupted_write_is_no_change_by_hand(small: Path) -> None:
     target: DesignTarget = design_target(design)
     assert target.last_text == target.text
     assert (small.parent / RECORD).is_file()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_keys_are_not_replaced_if_it_is_not_known_what_was_written(small: Path, command: Callable[..., None]) -> None:
+    """The record of the build was lost, or never was: the file is from another folder."""
+    command(small)
+    design = small.parent / "table-design.md"
+    text = design.read_text("utf-8")
+    changed = text.replace("`TEAM#{teamId}`", "`CLUB#{teamId}`", 1)
+    assert changed != text
+    design.write_text(changed, "utf-8")
+    (small.parent / RECORD).unlink()
+    with pytest.raises(ChangedByHandError):
+        command(small)
+    assert design.read_text("utf-8") == changed
+    command(small, replace=True)
+    assert design.read_text("utf-8") == text

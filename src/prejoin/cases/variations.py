@@ -155,7 +155,15 @@ def _must_exist(model: WriteModel, slot: Slot) -> bool:
         return True  # a given item that does not belong to the others, because there is none
     if slot.action.verb is Verb.UPSERT:
         return whole_item_tests(slot.checks)[0]
-    return any(needs_item(check) for check in slot.checks)
+    return any(needs_item(check) for check in slot.checks) or _is_counted(model, slot)
+
+
+def _is_counted(model: WriteModel, slot: Slot) -> bool:
+    """Whether the item is deleted in a transaction that counts in another item."""
+    if slot.action.verb is not Verb.DELETE or slot.place[0] in model.lists or model.write.atomic is False:
+        return False
+    counting = {ChangeOp.ADD, ChangeOp.SUBTRACT, ChangeOp.APPEND}
+    return any(change.op in counting for action in model.actions for change in action.changes)
 
 
 def _of_conditions(model: WriteModel, slot: Slot, count: int) -> Iterator[Variation]:

@@ -14,7 +14,7 @@ from prejoin.cli.documents import file_or_default, load
 from prejoin.cli.invocation import invocation
 from prejoin.cli.outcome import ExitStatus, Line, Outcome
 from prejoin.cli.text.messages import file_name, with_code_style
-from prejoin.diagnostics import Severity
+from prejoin.diagnostics import Severity, has_errors
 from prejoin.pipeline.check import check_document
 from prejoin.pipeline.document import DOCUMENT, FORMS, is_design
 from prejoin.pipeline.errors import Source
@@ -33,6 +33,8 @@ class _CheckedFile:
     document: str
     """The document, or that of the design."""
     is_design: bool = False
+    may_grow: bool = False
+    """Whether it is a design in use that lacks something: a build keeps its keys, and adds to them."""
 
 
 @command("check")
@@ -60,7 +62,7 @@ def check(files: tuple[str, ...], patterns: str | None, form: Form | None, hints
         result={"files": [checked_file.figures for checked_file in checked_files], "next": [step for step, _ in steps]},
         page=[*([()] if diagnostics else []), *summaries],
         sources=sources,
-        notes=tuple(f"next: `{step}` {effect}" for step, effect in steps),
+        notes=(*_growth_notes(checked_files), *(f"next: `{step}` {effect}" for step, effect in steps)),
         about=True,
     )
 
@@ -98,7 +100,16 @@ def _check_design(file: str, patterns: str | None) -> _CheckedFile:
         figures,
         design_file.document.file,
         True,
+        design_file.is_in_use and not design_file.fails and has_errors(design_file.diagnostics),
     )
+
+
+def _growth_notes(checked_files: Sequence[_CheckedFile]) -> Iterator[str]:
+    for checked_file in checked_files:
+        if checked_file.may_grow:
+            name = file_name(checked_file.source.file)
+            effect = "keeps its keys, and adds indexes and items that are missing"
+            yield f"{name} is in use: `{invocation()} build` {effect}"
 
 
 def _next(checked_files: Sequence[_CheckedFile]) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ from prejoin.design import codes
 from prejoin.design.document import headings
 from prejoin.design.document.annotations import Annotations, DesignReading
 from prejoin.design.document.tables import SETTINGS, SLOT_SETTINGS
-from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, Slot
+from prejoin.design.model import TABLE, Design, Facet, Item, ItemName, KeyAttribute, Slot
 from prejoin.diagnostics import in_order
 from prejoin.workload.document.columns import (
     Fields,
@@ -67,6 +67,10 @@ class DesignDraft(DocumentDraft):
     items: list[ItemDraft] = field(default_factory=list)
     mapped: dict[str, list[TableRow]] = field(default_factory=dict)
     """The table rows of each pattern."""
+    added_rows: dict[ItemName, TableRow] = field(default_factory=dict)
+    """The rows of guards and counters."""
+    construct_rows: defaultdict[str, list[TableRow]] = field(default_factory=lambda: defaultdict(list))
+    """The rows of a construct's section, by its title."""
     tables: set[str] = field(default_factory=set)
     """Which of the tables Reads, Writes and Deletes exist."""
     cells: defaultdict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))

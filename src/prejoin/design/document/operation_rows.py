@@ -188,7 +188,7 @@ def _first_difference(
         for column in _COMPARED_COLUMNS:
             cell = row.cells.get(column)
             # A column may be missing: people delete those that they do not need.
-            if cell is not None and _bare_text(cell.text) != _bare_text(expected_cells.get(column, "")):
+            if cell is not None and bare_text(cell.text) != bare_text(expected_cells.get(column, "")):
                 expected_text = expected_cells.get(column, "-")
                 message = f"{pattern_id} has {column} {cell.text or '-'} here; by the keys it is {expected_text}"
                 yield codes.STALE.at(cell.span(), message, _FIX)
@@ -198,7 +198,7 @@ def _first_difference(
         yield codes.STALE.at(rows[-1].first.span(), message, _FIX)
 
 
-def _bare_text(text: str) -> str:
+def bare_text(text: str) -> str:
     """A cell without markup and spaces."""
     bare = "".join(text.replace("`", "").split())
     return "" if bare.lower() in NONE else bare

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from prejoin.design import codes
 from prejoin.design.document import headings
+from prejoin.design.document.added_keys import changed_keys
 from prejoin.design.document.annotations import DesignReading
 from prejoin.design.document.cells import read_code, read_prose
 from prejoin.design.document.draft import DesignDraft, ItemDraft
@@ -18,6 +19,7 @@ from prejoin.design.document.tables import (
     ALL_FACETS,
     COLLECTIONS,
     CONFIGURATION,
+    CONSTRUCTS,
     CONTENTS,
     COSTS,
     FACETS,
@@ -28,7 +30,7 @@ from prejoin.design.document.tables import (
 )
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.mapping.validate import misfits
-from prejoin.design.model import Choice, ContentStore
+from prejoin.design.model import Choice, ContentStore, Counter, Guard
 from prejoin.diagnostics import has_errors, in_order
 from prejoin.workload.document.columns import known_names
 from prejoin.workload.document.markdown import ListItem, MarkdownBlock, MarkdownSection
@@ -57,6 +59,8 @@ def read_document(text: str, workload: Workload) -> DesignReading:
     if not {codes.UNREADABLE.id, codes.NO_SECTION.id} & {diagnostic.code for diagnostic in diagnostics}:
         # An entity without a key is not reported if its table could not be read.
         diagnostics += misfits(design, workload, places)
+    if not has_errors(diagnostics):
+        diagnostics += changed_keys(design, workload, draft.added_rows, draft.construct_rows)
     if not has_errors(diagnostics):
         design = map_patterns(design, workload)
         for at, operation in enumerate(design.operations):
@@ -134,6 +138,10 @@ def _read_table(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:
         item = draft.read_row(row, kind, (kind.field, first + len(items)))
         draft.keep_cells(row, place, kind.row_name(item))
         items.append(item)
+        if isinstance(item, Guard | Counter):
+            draft.added_rows[item.item_name] = row
+        elif place in CONSTRUCTS:
+            draft.construct_rows[place].append(row)
 
 
 def _read_settings(block: MarkdownBlock, place: str, draft: DesignDraft) -> None:

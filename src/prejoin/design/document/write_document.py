@@ -15,6 +15,7 @@ from prejoin.constructs.construct import AddedConstruct, Construct, DesignSectio
 from prejoin.constructs.registry import CONSTRUCTS, added_in, added_key, lines_in
 from prejoin.design.cost.bill import bill
 from prejoin.design.document import headings
+from prejoin.design.document.added_keys import added_key_cells
 from prejoin.design.document.annotations import Annotations, Validation
 from prejoin.design.document.cells import (
     write_code,
@@ -53,7 +54,7 @@ from prejoin.design.model import TABLE, Choice, Counter, Design, Guard, Item, It
 from prejoin.design.phrases import amount, money
 from prejoin.design.requests.lower import literal_requests, repeated_requests
 from prejoin.design.requests.text import requests_text
-from prejoin.keys import KeyValueError, Template, TemplateError
+from prejoin.keys import KeyValueError, TemplateError
 from prejoin.workload.contents import contents_of
 from prejoin.workload.document.columns import TableKind, write_table
 from prejoin.workload.document.write_document import UnwritableError, difference, own_sections
@@ -307,22 +308,19 @@ class _Document:
     def _guard_key(self, guard: Guard) -> Cells:
         """The key of a guard, with an example."""
         construct = self._constructs_by_item.get(guard.item_name)
-        templates = added_key(construct, self.design) if construct else ()
-        if construct is None or not templates:
+        cells = added_key_cells(construct, self.design)
+        if construct is None or not cells:
             return {}
-        cells = _key_texts(templates)
         values = sample_values(self.workload, construct.entity, self.design)
         with suppress(KeyValueError):  # the reader reports that; here the example is omitted
-            cells["Example"] = write_code(templates[0].build(values))
+            cells["Example"] = write_code(added_key(construct, self.design)[0].build(values))
         return cells
 
     def _counters(self) -> Iterator[str]:
         yield self._table_of(headings.COUNTERS, COUNTERS, self.design.counters, self._counter_key)
 
     def _counter_key(self, counter: Counter) -> Cells:
-        construct = self._constructs_by_item.get(counter.item_name)
-        templates = added_key(construct, self.design) if construct else ()
-        return _key_texts(templates) if templates else {}
+        return added_key_cells(self._constructs_by_item.get(counter.item_name), self.design)
 
     @cached_property
     def _constructs_by_item(self) -> Mapping[ItemName, AddedConstruct]:
@@ -449,16 +447,6 @@ def _count_text(count: int, word: str) -> str:
     """
     plurals = {"index": "indexes", "copy": "copies"}
     return f"{count} {word if count == 1 else plurals.get(word, word + 's')}"
-
-
-def _key_texts(templates: Sequence[Template]) -> dict[str, str]:
-    """The cells of a key."""
-    pk, *sk = (template.text for template in templates)
-    return {"Partition Key": _write_template(pk), "Sort Key": _write_template("".join(sk))}
-
-
-def _write_template(text: str) -> str:
-    return write_code(text) if text else "-"
 
 
 def _decision(choice: Choice) -> str:

@@ -147,8 +147,7 @@ class _WriteMapper:
         """An item that is written: how it is addressed, what is read before, and under which conditions."""
         step, item = self._resolved_write.step(action), self._design.item(action.entity)
         if step is None or item is None:
-            problem = f"{action.entity} has no key in the design"
-            raise _NotMappedError(problem, f"give {action.entity} a key in the table")
+            raise _without_key(action.entity)
         if step.verb is Verb.EXPIRE:
             return
         actions = _with_ties(step, item, _actions(step, item, self._design))
@@ -187,7 +186,7 @@ class _WriteMapper:
         entity = checked_item.entity
         item = self._design.item(entity.name)
         if item is None:
-            return
+            raise _without_key(entity.name)
         missing = attributes_of(item.facets[0]) - checked_item.known
         if missing:
             plan = None
@@ -202,6 +201,10 @@ class _WriteMapper:
             else:
                 raise _not_addressed(entity, missing, checked_item.known)
         self._groups.append([_check(checked_item, item)])
+
+
+def _without_key(entity: str) -> _NotMappedError:
+    return _NotMappedError(f"{entity} has no key in the design", f"give {entity} a key in the table")
 
 
 def _check(checked_item: CheckedItem, item: Item) -> ItemAction:
@@ -254,7 +257,7 @@ def _with_assertions(step: Step, item: Item, actions: list[ItemAction]) -> list[
     known_values: list[Test] = []
     if step.of.is_resumable:
         known_values = [equals_input(name, source) for name, source in step.sources.items() if name not in base]
-    if step.is_tied_by_key(base) and not actions[0].conditions and not known_values:
+    if step.needs_item(base) and not known_values and all(map(holds_if_absent, actions[0].conditions)):
         known_values = [Presence()]
     return [_with_conditions(actions[0], known_values), *actions[1:]]
 

@@ -12,6 +12,7 @@ import msgspec
 from prejoin.pipeline.build.build_design import BuildDesign
 from prejoin.pipeline.build.record import RECORD, BuildRecord, digest, read_record, text_at, write_record
 from prejoin.pipeline.build.settings import Overrides, Settings
+from prejoin.pipeline.design.design_document import changed_fixed_keys
 from prejoin.pipeline.design.hand_changes import HandChange, lost_changes
 from prejoin.pipeline.document import Document, output_form
 from prejoin.pipeline.output_files import check_outputs, delete_file, write_file
@@ -156,7 +157,7 @@ def _design_document(file: PlannedFile, product: Product, record: BuildRecord) -
         reason = f"{quantity(len(losses), 'change')} by hand would be lost"
         return PlannedFile(file.path, file.before, Merged("conflict", file.merged.text, reason), losses)
     by_hand = not record.generated(name, file.before or "")
-    if by_hand and product.designed.keys and not product.designed.kept:
+    if by_hand and not product.designed.kept and _has_other_keys(file, product):
         reason = (
             "its keys or settings were changed by hand"
             if name in record.files
@@ -164,6 +165,11 @@ def _design_document(file: PlannedFile, product: Product, record: BuildRecord) -
         )
         return PlannedFile(file.path, file.before, Merged("conflict", file.merged.text, reason))
     return replacing
+
+
+def _has_other_keys(file: PlannedFile, product: Product) -> bool:
+    form = output_form(product.folder / file.path)
+    return bool(product.designed.keys or changed_fixed_keys(file.before or "", form, product.read.workload))
 
 
 def _leftovers(product: Product, record: BuildRecord) -> list[LeftoverFile]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prejoin.design.checks import fit
+from prejoin.design.codes import FIXED_KEY
 from prejoin.design.document import headings
 from prejoin.design.document.annotations import Annotations, Validation
 from prejoin.design.document.read_document import parse_document
@@ -21,7 +22,12 @@ from prejoin.pipeline import codes
 from prejoin.pipeline.build.record import read_record, write_record
 from prejoin.pipeline.design.design_file import design_in_use
 from prejoin.pipeline.design.design_table import DesignResult
-from prejoin.pipeline.design.hand_changes import HandChange, hand_change_diagnostics, lost_changes
+from prejoin.pipeline.design.hand_changes import (
+    HandChange,
+    foreign_keys_diagnostics,
+    hand_change_diagnostics,
+    lost_changes,
+)
 from prejoin.pipeline.document import output_form, report_unwritable, write
 from prejoin.pipeline.errors import ChangedByHandError, InputError, RefusedError, Source
 from prejoin.pipeline.summary import tally
@@ -116,10 +122,26 @@ def changes_lost_by(result: DesignResult, target: DesignTarget) -> tuple[HandCha
 
 def check_changes_by_hand(result: DesignResult, target: DesignTarget) -> None:
     """Raises a `ChangedByHandError` if the design cannot be written without losing changes by hand."""
+    command = f"prejoin design {result.request.document.file} --yes --replace"
     if losses := changes_lost_by(result, target):
-        command = f"prejoin design {result.request.document.file} --yes --replace"
         diagnostics = hand_change_diagnostics(losses, command, target.form)
+    elif target.last_text is None and target.before and not result.request.kept:
+        # The record of the build is missing, so nobody knows what prejoin wrote: keys that differ may be by hand.
+        diagnostics = foreign_keys_diagnostics(
+            changes(target.before, result.design),
+            changed_fixed_keys(target.text or "", target.form, result.workload),
+            command,
+        )
+    else:
+        return
+    if diagnostics:
         raise ChangedByHandError(Source(str(target.path), target.text or "", diagnostics))
+
+
+def changed_fixed_keys(text: str, form: Form, workload: Workload) -> tuple[Diagnostic, ...]:
+    """An error for each key that follows from the design, and that somebody changed: of guards, shards and versions."""
+    diagnostics = read_design_text(text, workload, form).diagnostics
+    return tuple(diagnostic for diagnostic in diagnostics if diagnostic.code == FIXED_KEY.id)
 
 
 def write_design(result: DesignResult, target: DesignTarget, *, replace: bool = False) -> bool:

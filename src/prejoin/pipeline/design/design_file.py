@@ -58,6 +58,12 @@ class DesignFile:
         return has_errors(self.reading.diagnostics) or has_errors(self.document.reading.diagnostics)
 
     @property
+    def is_in_use(self) -> bool:
+        """Whether its keys stay: it is approved, or was made to keep another design."""
+        annotations = self.reading.kept
+        return annotations.status is Status.APPROVED or bool(annotations.keeps)
+
+    @property
     def contents(self) -> str:
         """The contents of the design: `3 entities, 1 index, 4 access patterns`."""
         design = self.design

@@ -133,8 +133,22 @@ def hand_change_diagnostics(
     return tuple(diagnostics)
 
 
+def foreign_keys_diagnostics(
+    key_changes: Sequence[str], fixed_key_errors: Sequence[Diagnostic], replace_command: str
+) -> tuple[Diagnostic, ...]:
+    """Errors for a file whose keys prejoin did not write here: one for the file, and one for each of the first keys."""
+    if not key_changes and not fixed_key_errors:
+        return ()
+    message = "not written: its keys or settings were written by hand, or with other options, and would be lost"
+    key_errors = [codes.BY_HAND.at(None, change, _KEEP_KEYS) for change in key_changes[:MOST_LISTED]]
+    return (codes.BY_HAND.at(None, message, f"`{replace_command}` replaces them"), *key_errors, *fixed_key_errors)
+
+
+_KEEP_KEYS = "approve the design (`Status: APPROVED`), or make it a decision of the access patterns"
+
+
 def _way_on(change: HandChange, form: Form) -> str:
-    keys = "approve the design (`Status: APPROVED`), or make it a decision of the access patterns"
+    keys = _KEEP_KEYS
     if form != "md":
         return keys
     notes = "move it into a section of your own, such as `## Notes`"

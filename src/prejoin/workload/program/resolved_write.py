@@ -454,6 +454,25 @@ class Step:
             return set(self.changed)
         return {change.attribute for change in self.changes if source_of(change) == change.attribute}
 
+    def needs_item(self, base: Iterable[str]) -> bool:
+        """Whether a delete is refused if there is no item, although no condition says so.
+
+        `base` are the attributes of the item's key in the table.
+        """
+        return self.verb is Verb.DELETE and (self.is_tied_by_key(base) or self.is_counted)
+
+    @cached_property
+    def is_counted(self) -> bool:
+        """Whether a transaction deletes one item and adds to, or takes from, an attribute of another.
+
+        After `delete Like; update Photo (likeCount -= 1)` the same call finds no like, and must not count it again.
+        """
+        if self.is_list or self.write.atomic is False:
+            return False
+        counting = {ChangeOp.ADD, ChangeOp.SUBTRACT, ChangeOp.APPEND}
+        other_steps = [step for step in self.of.steps if step.action is not self.action]
+        return any(change.op in counting for step in other_steps for change in step.changes)
+
     def is_tied_by_key(self, base: Iterable[str]) -> bool:
         """Whether the item's key in the table holds what the caller says of it beyond its id.
 

@@ -60,10 +60,8 @@ def _requires_item(values: StepSources) -> bool:
     step = values.step
     if step.must_exist or _demanding_conditions(values):
         return True
-    if step.verb is not Verb.DELETE:
-        return False
-    is_given = values.loop is not None and step.list_source.is_given
-    return (is_given and step.write.atomic is not False) or step.is_tied_by_key(values.key)
+    is_given = step.verb is Verb.DELETE and values.loop is not None and step.list_source.is_given
+    return (is_given and step.write.atomic is not False) or step.needs_item(values.key)
 
 
 def _implies_item(values: StepSources, compared: Mapping[str, str]) -> bool:
