@@ -9,8 +9,7 @@ import msgspec
 from prejoin.design.mapping.map_reads import ask_of
 from prejoin.keys import Lookup, When
 from prejoin.workload.constants import constant_text
-from prejoin.workload.lookup import means, root
-from prejoin.workload.model import Action, Entity, Op, Read, Verb, Workload, Write
+from prejoin.workload.model import Action, Entity, Read, Verb, Workload, Write
 from prejoin.workload.program.resolved_read import Role, resolve_read
 from prejoin.workload.program.resolved_write import Step, resolve_write
 from prejoin.workload.tenants import common_tenant
@@ -104,11 +103,8 @@ def _search_attributes(step: Step) -> set[str]:
         # Objects that the caller gives need no lookup. Each id of a list does, where keys are made of more than it.
         is_looked_up = bool(step.repeated_for) or not step.list_source.is_given
         return set(step.search_attributes) if is_looked_up else set()
-    inputs = [item.attribute for item in step.write.inputs if item.op is Op.EQ and not item.filter and not item.many]
-    names: set[str] = set()
-    for source in inputs:
-        names.update(given_by(step.workload, step.write, step.entity, source))
-    return names - step.changed
+    # A constant of a condition finds no item that its id does not find: `status = OPEN` is checked, not searched.
+    return set(step.sources) - step.changed
 
 
 def item_changes(workload: Workload) -> Iterator[Step]:
@@ -129,20 +125,6 @@ def writes_to(workload: Workload, entity: Entity) -> list[Write]:
     """The writes and deletes with an action on an entity."""
     writes = (*workload.writes, *workload.deletes)
     return [write for write in writes if any(action.entity == entity.name for action in write.actions)]
-
-
-def given_by(workload: Workload, write: Write, entity: Entity, name: str) -> list[str]:
-    """The attributes of an entity that an input of a write gives: by name, or because it holds the same id."""
-    if attribute := entity.attribute(name):
-        return [name] if means(workload, write, entity, attribute) else []
-    origins: set[tuple[str, str]] = set()
-    for owner in workload.entities:
-        attribute = owner.attribute(name)
-        if attribute is not None:
-            origins.add(root(workload, owner, attribute))
-    same_ids = [a.name for a in entity.attributes if root(workload, entity, a) in origins]
-    # Two attributes that hold the same kind of id, such as a sender and a receiver: the input may mean either.
-    return same_ids if len(same_ids) == 1 else []
 
 
 def _membership(when: When) -> Membership:
