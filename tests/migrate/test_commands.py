@@ -62,6 +62,13 @@ def test_discover_prints_entities_and_says_what_is_next(shop: Path, prejoin: Pre
     assert result["left_out"]["audit_log"]
 
 
+def test_a_folder_that_cannot_be_made_is_an_error(shop: Path, prejoin: Prejoin) -> None:  # noqa: F811
+    (shop / "file").write_text("", "utf-8")
+    ran = prejoin("discover", "--to", "file/new")
+    assert ran.status not in {0, 70}
+    assert "PJ004" in ran.err
+
+
 @pytest.mark.parametrize("period", ["5", "0h", "x"])
 def test_discover_refuses_a_wrong_period(period: str, shop: Path, prejoin: Prejoin) -> None:  # noqa: F811
     assert prejoin("discover", "--period", period, "--force").status == 2

@@ -60,6 +60,15 @@ def check_outputs(folder: Path, paths: Iterable[PurePath]) -> None:
                 raise _refusal(place, f"{place} is {kind}; a file would be written there", "move it away")
 
 
+def make_folder(folder: Path) -> None:
+    """Makes a folder, and those above it, if they are missing. Raises a `PipelineError` if that fails."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        message = f"{folder} cannot be made: {problem.strerror or problem}"
+        raise PipelineError(codes.CANNOT_WRITE, message, "name a folder that you may write", str(folder)) from None
+
+
 def write_file(folder: Path, path: PurePath, text: str) -> None:
     """Writes a file below a folder as a whole or not at all. Makes the folders between that are missing."""
     check_outputs(folder, [path])

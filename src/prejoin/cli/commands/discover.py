@@ -16,6 +16,7 @@ from prejoin.migrate.discover.discover import Discovery, discover_database
 from prejoin.migrate.mapping.model import MAPPING
 from prejoin.pipeline.document import DOCUMENT, check_writable, refuse_to_overwrite, write
 from prejoin.pipeline.errors import Source
+from prejoin.pipeline.output_files import make_folder
 from prejoin.pipeline.summary import contents, quantity
 
 _UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400}
@@ -58,7 +59,7 @@ def discover(
     if not force:
         refuse_to_overwrite(document)
         refuse_to_overwrite(mapping)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     check_writable(document, mapping)
     with ProgressSteps(silent=as_json) as progress:
         discovery = discover_database(

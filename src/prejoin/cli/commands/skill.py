@@ -15,7 +15,7 @@ from prejoin.cli.command import command
 from prejoin.cli.outcome import Line, Outcome
 from prejoin.pipeline import codes
 from prejoin.pipeline.errors import PipelineError, RefusedError
-from prejoin.pipeline.output_files import check_outputs, write_file
+from prejoin.pipeline.output_files import check_outputs, make_folder, write_file
 
 _STEPS = ("access-patterns", "table-design", "query-interfaces")
 FILE = "SKILL.md"
@@ -92,7 +92,7 @@ def _install(selected_skills: Sequence[Skill], folder: Path, yes: bool, base: Pa
         _refuse_to_overwrite(texts, folder)
     skills_to_write = [item for item, text in texts.items() if text != item.text]
     if skills_to_write:
-        _make_folder(base)
+        make_folder(base)
     for item in skills_to_write:
         write_file(base, outputs[item], item.text)
     files = [str(folder / item.place) for item in skills_to_write]
@@ -112,14 +112,6 @@ def _refuse_to_overwrite(texts: Mapping[Skill, str | None], folder: Path) -> Non
     diff = "".join(_diff(folder / item.place, text, item.text) for item, text in conflicts.items())
     fix = "look at the differences, then pass `--yes` to overwrite, or another folder with `--to`"
     raise RefusedError(codes.WOULD_OVERWRITE, f"{paths} {verbs}:\n{diff.rstrip()}", fix, str(folder))
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        message = f"{folder} cannot be created: {problem.strerror or problem}"
-        raise PipelineError(codes.CANNOT_WRITE, message, "check the path and its permissions", str(folder)) from None
 
 
 def _text_of(path: Path) -> str | None:

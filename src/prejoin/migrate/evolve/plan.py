@@ -25,7 +25,7 @@ from prejoin.pipeline.connection import TablePlace, connect
 from prejoin.pipeline.design.design_file import read_design
 from prejoin.pipeline.document import DOCUMENT
 from prejoin.pipeline.errors import InputError
-from prejoin.pipeline.output_files import write_file
+from prejoin.pipeline.output_files import make_folder, write_file
 from prejoin.protocol.prices import READ_UNIT_SIZE, dollars
 from prejoin.render.infrastructure.languages import LANGUAGES
 from prejoin.render.infrastructure.options import Infrastructure
@@ -308,7 +308,7 @@ def write_steps(
 ) -> tuple[str, ...]:
     """Writes the files of each deployment: the infrastructure of each wave, and the package of each version."""
     target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
+    make_folder(target)
     files = []
     for place, text in _files(transition, language, functions):
         write_file(target, place, text)

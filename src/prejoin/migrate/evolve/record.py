@@ -20,6 +20,7 @@ import msgspec
 
 from prejoin.migrate import codes
 from prejoin.pipeline.errors import RefusedError
+from prejoin.pipeline.output_files import make_folder
 from prejoin.protocol.errors import DynamoDBError
 from prejoin.table.client.client import Client
 from prejoin.table.codec.values import Json
@@ -194,7 +195,7 @@ class FileRecordPlace:
         return msgspec.json.decode(self._file.read_bytes(), type=TableRecord) if self._file.is_file() else TableRecord()
 
     def write(self, record: TableRecord) -> None:
-        self._file.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self._file.parent)
         # Replaced as a whole: a process that is killed here leaves the record as it was.
         part = self._file.with_suffix(".partial")
         part.write_bytes(msgspec.json.encode(record))

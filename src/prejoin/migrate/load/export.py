@@ -20,6 +20,7 @@ from prejoin.migrate.migration import Migration
 from prejoin.pipeline import codes as pipeline_codes
 from prejoin.pipeline.connection import TablePlace
 from prejoin.pipeline.errors import PipelineError, RefusedError
+from prejoin.pipeline.output_files import make_folder
 from prejoin.pipeline.progress import SILENT, Progress
 from prejoin.pipeline.throttle import WriteThrottle
 from prejoin.table.admin.table_request import create_table
@@ -59,7 +60,7 @@ def export_items(
     place = TablePlace(db=str(Path(state) / "export.db"), store=store)
     if restart:
         Path(place.db or "").unlink(missing_ok=True)
-    Path(state).mkdir(parents=True, exist_ok=True)
+    make_folder(Path(state))
     load_result = load_table(migration, place, state=state, create=True, restart=restart, progress=progress)
     progress.begin("writing files", "files")
     try:

@@ -14,8 +14,8 @@ from prejoin.pipeline import codes
 from prejoin.pipeline.design.decisions import with_decisions
 from prejoin.pipeline.design.design_table import ContradictionError, read_decisions
 from prejoin.pipeline.document import DOCUMENT, Document, document_text, refuse_to_overwrite
-from prejoin.pipeline.errors import InvalidArgumentError, PipelineError
-from prejoin.pipeline.output_files import check_outputs, write_file
+from prejoin.pipeline.errors import InvalidArgumentError
+from prejoin.pipeline.output_files import check_outputs, make_folder, write_file
 from prejoin.pipeline.progress import SILENT, Progress
 from prejoin.workload.model import Pin
 
@@ -59,11 +59,7 @@ def write_split(comparison: TableComparison, folder: Path, *, force: bool = Fals
     for path in () if force else files:
         refuse_to_overwrite(folder / path)
     check_outputs(folder, files)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        message = f"{folder} cannot be made: {problem.strerror or problem}"
-        raise PipelineError(codes.CANNOT_WRITE, message, "name a folder that you may write", str(folder)) from None
+    make_folder(folder)
     for path, text in files.items():
         write_file(folder, path, text)
     return tuple(folder / path for path in files)
