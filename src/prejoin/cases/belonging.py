@@ -43,6 +43,11 @@ class Belonging:
     is_given: bool = False
     """Whether the caller gives the items, as objects or by their ids."""
 
+    @property
+    def own_names(self) -> list[str]:
+        """The attributes of the list's items that say which items it means."""
+        return [*self.inputs, *self.parents, *self.over_attributes]
+
 
 def belonging(workload: Workload, write: Write, actions: Sequence[Action], at: int) -> Belonging:
     """How the items of an update or delete of many are known."""

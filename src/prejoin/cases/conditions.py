@@ -45,14 +45,24 @@ def is_leaf_true(leaf: Leaf, value: Any, operands: list[Any]) -> bool:
     """
     if not isinstance(leaf, Comparison):
         return (value is None) is isinstance(leaf, Absence)
-    if leaf.op is Op.IN and len(operands) == 1 and isinstance(operands[0], list):
-        operands = operands[0]
+    operands = elements_of(leaf.op, operands)
     if value is None or any(operand is None for operand in operands):
         return leaf.op is Op.NE
     try:
         return compare(leaf.op, value, operands)
     except TypeError:
         return False
+
+
+def elements_of(op: Op, operands: list[Any]) -> list[Any]:
+    """What a value is compared with: of `status in statuses`, where the only operand is a list, its elements.
+
+    >>> elements_of(Op.IN, [["OPEN", "DONE"]]), elements_of(Op.EQ, [["OPEN"]])
+    (['OPEN', 'DONE'], [['OPEN']])
+    """
+    if op is Op.IN and len(operands) == 1 and isinstance(operands[0], list):
+        return operands[0]
+    return operands
 
 
 def is_true_of_nothing(test: Test) -> bool:

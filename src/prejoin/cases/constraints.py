@@ -17,7 +17,7 @@ from itertools import combinations
 from typing import Any, assert_never
 from uuid import UUID
 
-from prejoin.cases.conditions import compare
+from prejoin.cases.conditions import compare, elements_of
 from prejoin.types import Kind
 from prejoin.workload.lookup import member_of
 from prejoin.workload.model import Attribute, Op
@@ -88,9 +88,7 @@ def comparison(
     """`status = OPEN` as a constraint: the first variable is compared with the others and with the constants."""
 
     def test(value: Any, *operand_values: Any) -> bool:
-        operands = [*constants, *operand_values]
-        if op is Op.IN and len(operands) == 1 and isinstance(operands[0], list):
-            operands = operands[0]
+        operands = elements_of(op, [*constants, *operand_values])
         if any(operand is None for operand in operands):
             return False
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,13 +108,17 @@ class Term:
     def constants(self) -> list[Any]:
         return [source.value for source in self.sources if isinstance(source, Constant)]
 
+    def operands(self, values: Sequence[Any]) -> list[Any]:
+        """What it is compared with, by the values of the variables among its sources."""
+        variable_values = iter(values)
+        return [source.value if isinstance(source, Constant) else next(variable_values) for source in self.sources]
+
     def truth_of(self, *values: Any) -> bool:
         """Whether it is true for the values of its variables."""
-        return self.truth(dict(zip(self.variables, values, strict=True)))
+        if self.own is None:
+            return is_leaf_true(self.leaf, True if self.is_there else None, [])
+        return is_leaf_true(self.leaf, values[0], self.operands(values[1:]))
 
     def truth(self, values: Mapping[Variable, Any]) -> bool:
         """Whether it is true for these values."""
-        if self.own is None:
-            return is_leaf_true(self.leaf, True if self.is_there else None, [])
-        operands = [source.value if isinstance(source, Constant) else values[source] for source in self.sources]
-        return is_leaf_true(self.leaf, values[self.own], operands)
+        return self.truth_of(*(values[variable] for variable in self.variables))

@@ -172,6 +172,10 @@ class WriteModel:
         like = attribute_of_input(self.sample.workload, self.write, variable[1])
         return [like] if like else []
 
+    def add_attribute(self, variable: Variable, attribute: Attribute) -> None:
+        """Records that a variable has the type of an attribute."""
+        self.attributes.setdefault(variable, []).append(attribute)
+
     def document_changes(self, slot: Slot) -> list[Change]:
         """The changes that say which value an attribute of a new item has: `create Clinic (adminCount = 1)`."""
         return [*slot.step.set_by_document] if slot.is_new else []
