@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, assert_never
 
 from prejoin.cases.conditions import compare, value_of
-from prejoin.cases.data import Values
+from prejoin.cases.items import Values
 from prejoin.cases.joins import join_links, joined_entities
 from prejoin.workload.lookup import alternatives, bindings
 from prejoin.workload.model import Direction, Entity, Input, Op, Read, Result, Sort, Workload

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from prejoin.cases.data import Values
+from prejoin.cases.case import WriteCase, WriteStep
+from prejoin.cases.items import Values, is_unique
 from prejoin.cases.slots import Slot
-from prejoin.cases.write_cases import WriteCase, WriteStep
-from prejoin.cases.write_model import is_unique
 from prejoin.workload.lookup import target, unique_groups
 from prejoin.workload.model import Entity
 from prejoin.workload.tenants import is_owned

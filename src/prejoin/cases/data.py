@@ -18,6 +18,7 @@ from typing import Any, assert_never
 from msgspec.structs import replace
 
 from prejoin.cases.edge_values import EMPTY, edge_values_of, moments
+from prejoin.cases.items import Values, identities
 from prejoin.constructs.registry import initial_values
 from prejoin.types import Kind, Type
 from prejoin.workload.lookup import target, targets
@@ -25,8 +26,6 @@ from prejoin.workload.model import Attribute, Cardinality, Entity, Workload
 from prejoin.workload.samples import CROCKFORD, SampleContent
 from prejoin.workload.tenants import is_owned, own_id
 
-Values = dict[str, Any]
-"""The attributes of an item by the document's names; an absent attribute is left out."""
 _WORDS = ("ash", "birch", "cedar", "elm", "fir", "hazel", "linden", "maple", "oak", "pine", "rowan", "willow")
 _MAX_ITEMS = 48
 """The most items of an entity: enough for several pages, few enough for a search through all of them."""
@@ -416,16 +415,6 @@ def usual_child_count(cardinality: Cardinality | None) -> int:
         return 3
     count = None if cardinality.count is None else math.ceil(cardinality.count)
     return 12 if count is None else min(count, 12, 2 + round(math.log2(max(1, count))))
-
-
-def identities(entity: Entity, item: Values) -> list[tuple[Any, ...]]:
-    """The values that no other item of the entity may have: its id and unique attributes."""
-    groups = [tuple(a.name for a in entity.id), *((a.name,) for a in entity.attributes if a.unique), *entity.unique]
-    return [
-        (group, *(item[name] for name in group))
-        for group in dict.fromkeys(groups)
-        if group and all(item.get(name) is not None for name in group)
-    ]
 
 
 def _is_time(attribute: Attribute) -> bool:

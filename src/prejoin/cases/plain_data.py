@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from prejoin.cases.data import DataGenerator, Values
+from prejoin.cases.data import DataGenerator
+from prejoin.cases.items import Values
 from prejoin.cases.sample_data import SampleData
 from prejoin.design.document.samples import sample_values
 from prejoin.design.mapping.facets import planner_facets

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, assert_never
 
 from prejoin.cases.brute_force import BruteForce
-from prejoin.cases.data import Values
+from prejoin.cases.items import Values
 from prejoin.cases.sample_data import SampleData
 from prejoin.types import Kind
 from prejoin.workload.model import RANGES, Input, Op, Result

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from prejoin.cases.data import DataGenerator, Values
+from prejoin.cases.data import DataGenerator
+from prejoin.cases.items import Values
 from prejoin.design.model import Design
 from prejoin.keys import Facet, Natural
 from prejoin.workload.model import Entity, Workload

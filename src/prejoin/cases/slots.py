@@ -9,7 +9,7 @@ from typing import Any
 from prejoin.cases.case_variation import Place
 from prejoin.cases.conditions import is_leaf_true
 from prejoin.cases.constraints import Variable
-from prejoin.cases.data import Values
+from prejoin.cases.items import Values
 from prejoin.workload.model import Action, Entity, Leaf, Test, Verb
 from prejoin.workload.program.resolved_write import Step
 

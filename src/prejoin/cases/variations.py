@@ -7,9 +7,9 @@ from decimal import Decimal
 from typing import Any, assert_never
 
 from prejoin.cases.amounts import amount_bounds, has_bounds, must_be_positive
+from prejoin.cases.case import WriteCase, WriteStep
 from prejoin.cases.case_variation import Break, Side, Variation
 from prejoin.cases.slots import Slot
-from prejoin.cases.write_cases import WriteCase, WriteStep
 from prejoin.cases.write_model import WriteModel, is_simple, needs_item, whole_item_tests
 from prejoin.constructs.registry import hiding_constructs
 from prejoin.design.counters import is_spread

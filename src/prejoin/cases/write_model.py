@@ -17,6 +17,7 @@ from prejoin.cases.belonging import Belonging
 from prejoin.cases.case_variation import Place, Variation
 from prejoin.cases.conditions import is_true_of_nothing
 from prejoin.cases.constraints import Constraint, Variable
+from prejoin.cases.items import is_unique
 from prejoin.cases.sample_data import SampleData
 from prejoin.cases.slots import Equality, Slot, given, input_variable, stored
 from prejoin.design.model import Operation
@@ -208,11 +209,6 @@ def is_simple(check: Test) -> bool:
     """Whether a condition compares one attribute with inputs and constants, or says that it is there or not."""
     is_leaf = isinstance(check, Presence | Absence | Comparison)
     return is_leaf and all(value.attribute is None for leaf in leaves(check) for value in values_of(leaf))
-
-
-def is_unique(entity: Entity, name: str) -> bool:
-    attribute = entity.attribute(name)
-    return bool(attribute and attribute.unique) or any(name in group for group in entity.unique)
 
 
 def like_attribute(entity: Entity, attribute: Attribute) -> Attribute:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, assert_never
 
-from prejoin.cases.write_cases import WriteCase
+from prejoin.cases.case import WriteCase
 from prejoin.render.python.method import InputValue, KnownValue, Method, Option, Param, RecordValue
 
 Record = Callable[[str, Mapping[str, Any]], Any]

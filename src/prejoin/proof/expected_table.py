@@ -13,8 +13,8 @@ from decimal import Decimal, localcontext
 from itertools import product
 from typing import Any
 
-from prejoin.cases.data import Values
-from prejoin.cases.write_cases import WriteCase, WriteStep, has_same_unique_values
+from prejoin.cases.case import WriteCase, WriteStep
+from prejoin.cases.items import Values, has_same_unique_values
 from prejoin.constructs.construct import DeclaredConstruct, ExpectedItem, ExpectedPiece
 from prejoin.constructs.registry import (
     added_constructs,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from prejoin.cases.data import Values
-from prejoin.cases.write_cases import WriteCase, WriteStep
+from prejoin.cases.case import WriteCase, WriteStep
+from prejoin.cases.items import Values
 from prejoin.constructs.registry import CONSTRUCTS, ending_in
 from prejoin.design.cost.footprint import EntryWrite, PageRead, entries_of, held
 from prejoin.design.cost.units import sum_units

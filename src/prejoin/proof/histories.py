@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from prejoin.cases.data import Values
-from prejoin.cases.write_cases import WriteCase, WriteStep
+from prejoin.cases.case import WriteCase, WriteStep
+from prejoin.cases.items import Values
 from prejoin.constructs.history import VERSION
 from prejoin.proof.expected_table import ExpectedTable
 from prejoin.proof.sample_table import REFUSALS, SampleTable

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from prejoin.cases.write_cases import WriteStep, build_case
+from prejoin.cases.case import WriteStep
+from prejoin.cases.write_cases import build_case
 from prejoin.constructs.registry import maintained
 from prejoin.design.model import Operation
 from prejoin.proof.arguments import write_arguments

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from prejoin.cases.belonging import references
-from prejoin.cases.data import Values
-from prejoin.cases.write_cases import WriteStep
+from prejoin.cases.case import WriteStep
+from prejoin.cases.items import Values
 from prejoin.constructs.construct import RefreshedConstruct
 from prejoin.design.cost.refreshes import refreshes
 from prejoin.patterns.follows import refresh

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from prejoin.cases.build_model import build_model
 from prejoin.cases.bystanders import add_bystanders
+from prejoin.cases.case import WriteCase
 from prejoin.cases.case_variation import Variation
 from prejoin.cases.large_contents import enlarge_contents
 from prejoin.cases.variations import accepted_parts, replaced_items
-from prejoin.cases.write_cases import NothingFitsError, WriteCase, build_case
+from prejoin.cases.write_cases import NothingFitsError, build_case
 from prejoin.constructs.construct import DeclaredConstruct
 from prejoin.design.model import Operation
 from prejoin.design.requests.contents import given_attributes

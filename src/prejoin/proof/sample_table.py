@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, assert_never
 
-from prejoin.cases.data import DataGenerator, Values
+from prejoin.cases.data import DataGenerator
+from prejoin.cases.items import Values
 from prejoin.cases.plain_data import PlainGenerator
 from prejoin.cases.sample_data import SampleData, edge_generator
 from prejoin.design.mapping.facets import planner_facets

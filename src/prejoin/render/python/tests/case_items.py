@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from prejoin.cases.case import WriteCase, WriteStep
 from prejoin.cases.case_variation import Place
 from prejoin.cases.constraints import Variable
 from prejoin.cases.slots import Slot, given, input_variable, stored
-from prejoin.cases.write_cases import WriteCase, WriteStep
 from prejoin.render.python.method import InputValue, KnownValue, Option, Param, RecordValue
 from prejoin.render.python.tests.names import subject_of
 from prejoin.render.python.tests.sample_body import SampleItem, TestBody

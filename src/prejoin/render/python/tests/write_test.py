@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, assert_never
 
+from prejoin.cases.case import WriteCase, WriteStep
 from prejoin.cases.case_variation import Break
 from prejoin.cases.slots import Slot, given, stored
 from prejoin.cases.variations import done_before
-from prejoin.cases.write_cases import WriteCase, WriteStep
 from prejoin.constructs.registry import client_verb
 from prejoin.render.python.layout import STEP, WIDTH, call, in_parentheses, keyword, listing, string, wide, with_prefix
 from prejoin.render.python.method import Option
