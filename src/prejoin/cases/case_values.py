@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from prejoin.cases.amounts import has_bounds
-from prejoin.cases.constraints import Constraint, ContradictionError, Part, Unknown, Variable, solve
+from prejoin.cases.constraints import Constraint, ContradictionError, Part, Unknown, Variable
+from prejoin.cases.search import solve
 from prejoin.cases.slots import input_variable
 from prejoin.cases.write_model import WriteModel
 from prejoin.constructs.registry import initial_values

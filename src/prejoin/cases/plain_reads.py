@@ -8,9 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from prejoin.cases.conditions import value_of
-from prejoin.cases.constraints import Constraint, ContradictionError, Unknown, Variable, comparison, solve
+from prejoin.cases.constraints import Constraint, ContradictionError, Unknown, Variable, comparison
 from prejoin.cases.items import Values
 from prejoin.cases.sample_data import SampleData
+from prejoin.cases.search import solve
 from prejoin.cases.slots import input_variable, stored
 from prejoin.cases.write_cases import NothingFitsError
 from prejoin.types import Kind
