@@ -173,8 +173,8 @@ class CaseValues:
         """A value that no item of the data has, and that was not drawn before."""
         if self._present is None:
             self._present = set()
-            for items in self.model.sample.items.values():
-                self._present.update(repr(value) for item in items for value in item.values())
+            for item in self.model.sample.all_items:
+                self._present.update(map(repr, item.values()))
         value = self.generator.unused_value(attribute, self._present)
         self._present.add(repr(value))
         return value

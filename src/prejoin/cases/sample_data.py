@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 
 from prejoin.cases.data import DataGenerator
 from prejoin.cases.items import Values
@@ -32,6 +33,11 @@ class SampleData:
     def items(self) -> Mapping[str, list[Values]]:
         """The items, by entity."""
         return self.generator.items
+
+    @property
+    def all_items(self) -> list[Values]:
+        """The items of all entities."""
+        return list(chain.from_iterable(self.items.values()))
 
     def entity(self, name: str) -> Entity:
         entity = self.workload.entity(name)
