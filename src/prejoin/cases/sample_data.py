@@ -39,6 +39,11 @@ class SampleData:
         """The items of all entities."""
         return list(chain.from_iterable(self.items.values()))
 
+    @property
+    def tenant_name(self) -> str:
+        """The attribute that holds the tenant of items; empty without tenants."""
+        return self.workload.tenant.attribute if self.workload.tenant else ""
+
     def entity(self, name: str) -> Entity:
         entity = self.workload.entity(name)
         if entity is None:

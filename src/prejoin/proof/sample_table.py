@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple, assert_never
+from typing import Any, NamedTuple
 
 from prejoin.cases.data import DataGenerator
 from prejoin.cases.items import Values
@@ -33,23 +33,7 @@ from prejoin.table.codec.values import Json
 from prejoin.table.errors import TableError
 from prejoin.transport import Transport
 from prejoin.workload.contents import contents_of
-from prejoin.workload.model import (
-    Accept,
-    AtMost,
-    ContentPlace,
-    CounterShards,
-    FixedKey,
-    IndexKeys,
-    Minimise,
-    Naming,
-    OutOfScope,
-    OwnTable,
-    Spread,
-    Under,
-    Unproven,
-    Without,
-    Workload,
-)
+from prejoin.workload.model import Accept, Workload
 
 REFUSALS = (TableError, DynamoDBError, KeyValueError)
 """The errors of requests that the client or DynamoDB refuses."""
@@ -194,34 +178,13 @@ class SampleTable(SampleData):
     @property
     def out_of_scope(self) -> dict[str, str]:
         """The patterns that the document excludes from this table, with the reason."""
-        class_names: dict[str, str] = {}
+        reasons: dict[str, str] = {}
         for decision in self.workload.decisions:
-            match decision.pin:
-                case OutOfScope(pattern):
-                    class_names[pattern] = "it is out of scope"
-                case Accept(pattern):
-                    operation = self.design.operation(pattern)
-                    if operation is not None and not operation.served:
-                        class_names[pattern] = f"{operation.problem}, which the document accepts"
-                case (
-                    Under()
-                    | AtMost()
-                    | Without()
-                    | Spread()
-                    | CounterShards()
-                    | ContentPlace()
-                    | FixedKey()
-                    | Minimise()
-                    | IndexKeys()
-                    | Unproven()
-                    | Naming()
-                    | OwnTable()
-                    | None
-                ):
-                    pass
-                case _:
-                    assert_never(decision.pin)
-        return class_names
+            if isinstance(decision.pin, Accept):
+                operation = self.design.operation(decision.pin.pattern)
+                if operation is not None and not operation.served:
+                    reasons[decision.pin.pattern] = f"{operation.problem}, which the document accepts"
+        return {**reasons, **dict.fromkeys(self.workload.out_of_scope, "it is out of scope")}
 
     @contextmanager
     def watched(self) -> Iterator[list[Call]]:
