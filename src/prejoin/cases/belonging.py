@@ -181,18 +181,23 @@ class _WrittenList:
 
     def _belonging_to_unwritten(self, inputs: Mapping[str, str], parents: Mapping[str, tuple[int, str]]) -> Belonging:
         """A list whose items belong to those of another one, which is not written: files of the tasks of a project."""
-        tenant = {self.workload.tenant.attribute} if self.workload.tenant else set()
         for parent in self.workload.entities:
             key_attributes = self._references(parent) if parent.name not in self._written_entities else None
-            if key_attributes is None:
-                continue
-            names = [a.name for a in parent.attributes if a.name in self._single_inputs - tenant]
-            if any(_says_whose(self.workload, parent, name) for name in names):
-                names += [name for name in tenant if parent.attribute(name)]
+            parent_inputs = self._inputs_about(parent)
+            if key_attributes is not None and parent_inputs:
                 links = {own: part for part, own in key_attributes.items() if own not in inputs}
-                parent_inputs = {name: name for name in names}
                 return Belonging(inputs, over_attributes=links, between=parent.name, between_inputs=parent_inputs)
         return Belonging(inputs, parents)
+
+    def _inputs_about(self, parent: Entity) -> dict[str, str]:
+        """The inputs that say which items of an entity are meant, with the tenant; none if they do not say whose."""
+        tenant = self.workload.tenant.attribute if self.workload.tenant else ""
+        names = [a.name for a in parent.attributes if a.name in self._single_inputs and a.name != tenant]
+        if not any(_says_whose(self.workload, parent, name) for name in names):
+            return {}
+        if parent.attribute(tenant):
+            names.append(tenant)
+        return {name: name for name in names}
 
     # --- What the document says -------------------------------------------------------------------------------------
 

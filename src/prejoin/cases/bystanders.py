@@ -104,10 +104,9 @@ class _Bystanders:
     def add_neighbours(self) -> None:
         """Adds items that differ in a single attribute of those that say which items the list means."""
         list_names = self._list_names
-        workload_tenant = self.case.sample.workload.tenant
         for name in sorted(list_names) if len(list_names) > 1 else ():
             attribute = self.entity.attribute(name)
-            is_tenant = workload_tenant is not None and name == workload_tenant.attribute
+            is_tenant = name == self.case.sample.tenant_name
             if attribute is not None and name in self.before and not is_tenant:
                 self._add_neighbour(attribute, list_names)
 

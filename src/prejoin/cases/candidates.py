@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import combinations
@@ -154,20 +154,27 @@ class Candidates:
         """Numbers around the compared ones, and around the bounds of the attributes: one less, the same, one more."""
         constants = [value for value in self._constants if isinstance(value, int | Decimal)]
         compared_values = [*constants, *self._limits]
-        numbers: list[int | Decimal] = [*constants]
-        for step in range(1, self._steps + 1):
-            for value in compared_values:
-                numbers += [value + step, value - step]
-        numbers += [*self._limits, *_NUMBERS]
+        numbers = [*constants, *self._numbers_beside(compared_values), *self._limits, *_NUMBERS]
         if not compared_values:
             numbers += range(6, 6 + self._steps - len(_NUMBERS))
         elif kind is not Kind.INTEGER:
-            fractions = [Decimal(step) / (self._steps + 1) for step in range(1, self._steps + 1)]
-            numbers += [Decimal(value) + fraction for value in compared_values for fraction in fractions]  # 3 to 4
+            numbers += self._fractions_above(compared_values)
         numbers = _distinct(numbers)
         if kind is Kind.DECIMAL:
             return [Decimal(value) for value in numbers]
         return [int(value) if value == int(value) else value for value in numbers]
+
+    def _numbers_beside(self, values: Sequence[int | Decimal]) -> Iterator[int | Decimal]:
+        for step in range(1, self._steps + 1):
+            for value in values:
+                yield value + step
+                yield value - step
+
+    def _fractions_above(self, values: Sequence[int | Decimal]) -> Iterator[Decimal]:
+        """Numbers between each of some and the next whole one: between 3 and 4."""
+        for value in values:
+            for step in range(1, self._steps + 1):
+                yield Decimal(value) + Decimal(step) / (self._steps + 1)
 
     def _constants_of(self, kind: Kind) -> list[Any]:
         return [value for value in self._constants if _is_like(value, kind)]

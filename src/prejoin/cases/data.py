@@ -222,9 +222,15 @@ class DataGenerator:
         choices = [choice for choice in choices if has_values(choice, shared_values)] or choices
         if self.edge_values or attribute.name in item:
             return choices
-        # Nobody follows themselves, who is only an example.
-        like = [a for a in entity.attributes if target(self.workload, a) == (owner, part)]
-        referred_values = {item[a.name] for a in like if a.name in item}
+        return self._choices_for_example(entity, item, (owner, part), choices)
+
+    def _choices_for_example(
+        self, entity: Entity, item: Values, target_key: tuple[Entity, Attribute], choices: list[Values]
+    ) -> list[Values]:
+        """The choices without those that the item refers to already: nobody follows themselves."""
+        _, part = target_key
+        like = [attribute for attribute in entity.attributes if target(self.workload, attribute) == target_key]
+        referred_values = {item[attribute.name] for attribute in like if attribute.name in item}
         return [choice for choice in choices if choice.get(part.name) not in referred_values] or choices
 
     def _referred_entity(self, attribute: Attribute, item: Values) -> tuple[Entity, Attribute] | None:

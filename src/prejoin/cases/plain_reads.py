@@ -59,16 +59,24 @@ class _PlainReads:
         except ContradictionError as error:
             raise NothingFitsError(str(error)) from None
         for at, entity in enumerate(self.entities):
-            required_values = {a.name: values[r] for a in entity.attributes if (r := self._root(at, a)) in values}
-            required_values |= {a.name: None for a in entity.attributes if stored((at, 0), a.name) in self.absent}
-            item = self.sample.generator.make(entity, required_values)
-            self.case.items.append((entity, item))
-            for attribute in entity.attributes:
-                root = self._root(at, attribute)
-                if root[0] == "input" and attribute.name in item:  # the next item has the same value
-                    values.setdefault(root, item[attribute.name])
+            self.case.items.append((entity, self._item(at, entity, values)))
         self.case.joined = [self._joined_item(join) for join in self.resolved.joins]
         return self.case
+
+    def _item(self, at: int, entity: Entity, values: dict[Variable, Any]) -> Values:
+        """The item of an entity. Its attributes that are inputs decide these for the next items."""
+        required_values: Values = {}
+        for attribute in entity.attributes:
+            if self._root(at, attribute) in values:
+                required_values[attribute.name] = values[self._root(at, attribute)]
+            if stored((at, 0), attribute.name) in self.absent:
+                required_values[attribute.name] = None
+        item = self.sample.generator.make(entity, required_values)
+        for attribute in entity.attributes:
+            root = self._root(at, attribute)
+            if root[0] == "input" and attribute.name in item:
+                values.setdefault(root, item[attribute.name])
+        return item
 
     def _constrain(self, source: Input, at: int, entity: Entity, attribute: Attribute) -> None:
         """The constraint of an input on the item of an entity."""

@@ -56,13 +56,25 @@ class Equality:
 
     first: Variable
     second: Variable
-    place: Place
-    """The item whose attribute it is about."""
-    name: str
     is_link: bool = False
     """Whether the code compares the stored value with the input."""
     is_agreement: bool = False
     """Whether the method refuses objects for which it does not hold."""
+
+    @property
+    def place(self) -> Place:
+        """The item whose attribute it is about."""
+        return self._attribute[1]  # type: ignore[no-any-return]
+
+    @property
+    def name(self) -> str:
+        """The name of that attribute."""
+        return self._attribute[2]  # type: ignore[no-any-return]
+
+    @property
+    def _attribute(self) -> Variable:
+        """The variable that is no input: one of the two is an attribute of an item."""
+        return self.second if self.first[0] == "input" else self.first
 
 
 def stored(place: Place, name: str) -> Variable:

@@ -116,11 +116,6 @@ class _Violations:
     def entity(self) -> Entity:
         return self.slot.entity
 
-    @property
-    def _tenant(self) -> str:
-        tenant = self.model.sample.workload.tenant
-        return tenant.attribute if tenant else ""
-
     def all(self) -> Iterator[Variation]:
         yield from self._of_hiding()
         yield from self._of_checked_item() if self.slot.is_checked else self._of_written_item()
@@ -191,7 +186,7 @@ class _Violations:
         changed_names = {change.attribute for change in changes(self.model.write, self.slot.action, self.entity)}
         for group in unique_groups(self.entity):
             if not self.slot.action.updates or not changed_names.isdisjoint(group):
-                names = " and ".join(name for name in group if name != self._tenant)
+                names = " and ".join(name for name in group if name != self.model.sample.tenant_name)
                 text = f"{_with_article(self.entity)} with the {names} of another"
                 yield self._variation(text, Break.UNIQUE, names=group)
 

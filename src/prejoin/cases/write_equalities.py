@@ -44,9 +44,9 @@ def _tenant_equalities(model: WriteModel, slot: Slot) -> Iterator[Equality]:
     tenant = model.sample.workload.tenant
     if tenant and is_owned(model.sample.workload, slot.entity.name):
         name = tenant.attribute
-        yield Equality(model.own_attribute(slot, name), input_variable(name), slot.place, name)
+        yield Equality(model.own_attribute(slot, name), input_variable(name))
         if slot.is_new:
-            yield Equality(given(slot.place, name), stored(slot.place, name), slot.place, name)
+            yield Equality(given(slot.place, name), stored(slot.place, name))
 
 
 def _new_item_equalities(model: WriteModel, slot: Slot) -> Iterator[Equality]:
@@ -55,14 +55,14 @@ def _new_item_equalities(model: WriteModel, slot: Slot) -> Iterator[Equality]:
         name, value = change.attribute, change.value
         if value is not None and value.param is not None:
             variable = model.value_variable(slot, value.param)
-            yield Equality(given(slot.place, name), variable, slot.place, name, is_agreement=True)
+            yield Equality(given(slot.place, name), variable, is_agreement=True)
     if slot.is_stored:
         for name in _names_of_existing_item(model, slot):
-            yield Equality(given(slot.place, name), stored(slot.place, name), slot.place, name)
+            yield Equality(given(slot.place, name), stored(slot.place, name))
     if slot.replaces is not None:
         for attribute in slot.entity.id:
             name = attribute.name
-            yield Equality(given(slot.place, name), stored(slot.replaces, name), slot.place, name)
+            yield Equality(given(slot.place, name), stored(slot.replaces, name))
 
 
 def _source_equalities(model: WriteModel, slot: Slot) -> Iterator[Equality]:
@@ -74,11 +74,11 @@ def _source_equalities(model: WriteModel, slot: Slot) -> Iterator[Equality]:
         if name in names_set_by_document:
             continue
         if slot.action.many and source in lists:
-            yield Equality(given(slot.place, name), input_variable(source, slot.place[1]), slot.place, name)
+            yield Equality(given(slot.place, name), input_variable(source, slot.place[1]))
         elif name in shared_names or (source not in lists and _is_first_with(model, slot, name)):
             is_agreement = name in shared_names and name in model.inputs_with_parameter
             variable = input_variable(source)
-            yield Equality(given(slot.place, name), variable, slot.place, name, is_agreement=is_agreement)
+            yield Equality(given(slot.place, name), variable, is_agreement=is_agreement)
 
 
 def _names_of_existing_item(model: WriteModel, slot: Slot) -> list[str]:
@@ -112,7 +112,7 @@ def _stored_item_equalities(model: WriteModel, slot: Slot) -> Iterator[Equality]
         is_of_id = name in base and any(name == attribute.name for attribute in slot.entity.id)
         may_be_absent = slot.is_checked and not any(map(needs_item, slot.checks))
         compares = not may_be_absent and slot.action.verb is not Verb.UPSERT and not is_of_id
-        yield Equality(stored(slot.place, name), input_variable(source), slot.place, name, is_link=compares)
+        yield Equality(stored(slot.place, name), input_variable(source), is_link=compares)
 
 
 def _list_equalities(model: WriteModel, slot: Slot) -> Iterator[Equality]:
@@ -122,15 +122,15 @@ def _list_equalities(model: WriteModel, slot: Slot) -> Iterator[Equality]:
     compared_names -= set(model.sample.base(slot.entity))
     for name, source in membership.inputs.items():
         is_link = name in compared_names
-        yield Equality(stored(slot.place, name), input_variable(source), slot.place, name, is_link)
+        yield Equality(stored(slot.place, name), input_variable(source), is_link)
     for name, (position, part) in membership.parents.items():
         is_link = name in compared_names
         parent = model.own_attribute(model.slot((position, 0)), part)
-        yield Equality(stored(slot.place, name), parent, slot.place, name, is_link)
+        yield Equality(stored(slot.place, name), parent, is_link)
     yield from _list_owner_equalities(model, slot, membership)
     for name, source in slot.step.sources.items():
         if source in model.resolved.list_inputs:
-            yield Equality(stored(slot.place, name), input_variable(source, slot.place[1]), slot.place, name)
+            yield Equality(stored(slot.place, name), input_variable(source, slot.place[1]))
 
 
 def _list_owner_equalities(model: WriteModel, slot: Slot, membership: Belonging) -> Iterator[Equality]:
@@ -143,9 +143,9 @@ def _list_owner_equalities(model: WriteModel, slot: Slot, membership: Belonging)
     else:
         return
     for name, part in membership.over_attributes.items():
-        yield Equality(stored(slot.place, name), stored(owner_place, part), slot.place, name)
+        yield Equality(stored(slot.place, name), stored(owner_place, part))
     for name, source in membership.between_inputs.items():
-        yield Equality(stored(owner_place, name), input_variable(source), owner_place, name)
+        yield Equality(stored(owner_place, name), input_variable(source))
 
 
 def _agreement_equalities(model: WriteModel) -> Iterator[Equality]:
@@ -154,7 +154,7 @@ def _agreement_equalities(model: WriteModel) -> Iterator[Equality]:
             if slot.place[0] == agreement.part and not slot.is_checked:
                 owner = given((agreement.owner, 0), agreement.owner_attribute)
                 name = agreement.part_attribute
-                yield Equality(given(slot.place, name), owner, slot.place, name, is_agreement=True)
+                yield Equality(given(slot.place, name), owner, is_agreement=True)
 
 
 def _reference_equalities(model: WriteModel) -> Iterator[Equality]:
@@ -184,7 +184,7 @@ def _equalities_with(model: WriteModel, slot: Slot, other: Slot) -> Iterator[Equ
         # Of several references, which may mean different items, only that of an object is sure to be the first.
         if is_single_object or (len(names) == 1 and not _is_changed(model.write, slot, names[0])):
             variable = model.own_attribute(slot, names[0])
-            yield Equality(variable, stored(other.place, part), slot.place, names[0])
+            yield Equality(variable, stored(other.place, part))
 
 
 def _repeated_value_equalities(model: WriteModel) -> Iterator[Equality]:
@@ -196,7 +196,7 @@ def _repeated_value_equalities(model: WriteModel) -> Iterator[Equality]:
             for own, origin in bound.attributes.items():
                 # Where the variation breaks a condition on the source, the condition is what makes them equal.
                 if not _is_broken_condition(model, source, origin):
-                    yield Equality(given(slot.place, own), stored(source.place, origin), slot.place, own)
+                    yield Equality(given(slot.place, own), stored(source.place, origin))
 
 
 def _is_broken_condition(model: WriteModel, slot: Slot, name: str) -> bool:
@@ -211,7 +211,7 @@ def _input_equalities(model: WriteModel) -> Iterator[Equality]:
     """Values that changes and conditions take from an object: `available -= amount` of a new Transfer."""
     for name in model.used_params():
         for slot in model.slots_with_input(name)[:1] if not model._is_list(name) else ():
-            yield Equality(input_variable(name), given(slot.place, name), slot.place, name)
+            yield Equality(input_variable(name), given(slot.place, name))
 
 
 def _condition_equalities(model: WriteModel) -> Iterator[Equality]:
@@ -229,7 +229,7 @@ def _condition_equalities(model: WriteModel) -> Iterator[Equality]:
                 name, input_name = check.attribute, check.values[0].param
                 if input_name is not None and slot.entity.attribute(name):
                     variable = model.value_variable(slot, input_name)
-                    yield Equality(variable_of(slot.place, name), variable, slot.place, name)
+                    yield Equality(variable_of(slot.place, name), variable)
 
 
 def _is_decided_by_condition(slot: Slot, name: str, source: str) -> bool:
