@@ -27,18 +27,18 @@ _PAGE = 2
 """Items per page when pages are walked: small, so that every kind of boundary falls into one."""
 
 
-def prove_read(sample: SampleTable, read: Read, expected: ExpectedTable | None = None) -> PatternProof:
+def prove_read(sample: SampleTable, read: Read, expected_table: ExpectedTable | None = None) -> PatternProof:
     """Proves a read that the design serves: the inputs that find most first, then others."""
     operation = sample.design.operation(read.id)
     assert operation is not None  # served
     method = sample.package.methods.get(read.id)
     if method is None:
-        return PatternProof(read.id, read.description, problem="no key of the design serves it")
-    expected_items = (expected or ExpectedTable(sample)).items
+        return PatternProof.of(read, "no key of the design serves it")
+    expected_items = (expected_table or ExpectedTable(sample)).items
     brute_force = BruteForce(read, sample.workload, sample.now)
     reading = _ReadCheck(sample, brute_force, method)
     inputs = read_cases(sample, brute_force)
-    first, pages, case_inputs = PatternProof(read.id, read.description), 0, inputs[0]
+    first, pages, case_inputs = PatternProof.of(read), 0, inputs[0]
     try:
         for at, case_inputs in enumerate(inputs):
             with sample.watched() as calls:
@@ -58,9 +58,9 @@ def prove_read(sample: SampleTable, read: Read, expected: ExpectedTable | None =
             if wrong:
                 return replace(proof, pages=pages, wrong=wrong)
     except REFUSALS as error:
-        return PatternProof(read.id, read.description, given=case_inputs, problem=str(error))
+        return replace(PatternProof.of(read, str(error)), given=case_inputs)
     except (BrokenMethodError, LookupError, ValueError) as error:
-        return PatternProof(read.id, read.description, given=case_inputs, cases=1, wrong=str(error))
+        return replace(PatternProof.of(read, wrong=str(error)), given=case_inputs, cases=1)
     return replace(first, cases=len(inputs), pages=pages)
 
 
@@ -92,14 +92,14 @@ class _ReadCheck:
         self.brute_force = brute_force
         self.method = method
         self.paged = any(param.meaning == Option.AFTER for param in method.params)
-        tenant = sample.workload.tenant
-        self._tenant = tenant.attribute if tenant else ""
 
     def call(self, inputs: Inputs, asynchronous: bool = False, **options: Any) -> _Answer:
         """Calls the method with the inputs."""
         arguments = read_arguments(self.method, inputs, self.sample.now) | options
         try:
-            result = self.sample.run(self.method, arguments, inputs.get(self._tenant), asynchronous=asynchronous)
+            result = self.sample.run(
+                self.method, arguments, inputs.get(self.sample.tenant_name), asynchronous=asynchronous
+            )
         except TooMany:
             return _Answer([], too_many=True)
         joined_objects: Sequence[Mapping[Any, Any]] = ()
@@ -123,11 +123,8 @@ class _ReadCheck:
         if answer.too_many:
             return "" if len(expected_items) > 1 else "too many items were found"
         if answer.number is not None:
-            return (
-                ""
-                if answer.number == len(expected_items)
-                else f"{answer.number} counted instead of {len(expected_items)}"
-            )
+            is_right = answer.number == len(expected_items)
+            return "" if is_right else f"{answer.number} counted instead of {len(expected_items)}"
         wrong = difference(
             answer.items, self.with_view_attributes(answer, expected_items), self.brute_force.most_items()
         )
@@ -200,30 +197,40 @@ class _ReadCheck:
 
         Together they have to be what is read at once, also in the order of items that sort equal.
         """
-        read = self.brute_force.read
         expected_items = self.expected_answer(inputs)
         if not self.paged or len(expected_items) < 2:
             return "", 0
         whole_answer = self.call(inputs, limit=len(expected_items) + 1)
-        wrong = difference(whole_answer.items, self.with_view_attributes(whole_answer, expected_items))
-        limit = read.limit or read.page
-        if not wrong and limit and self.call(inputs, limit=limit).items != whole_answer.items[:limit]:
+        wrong = self._whole_difference(inputs, whole_answer, expected_items)
+        if wrong:
+            return wrong, 0
+        return self._paged_difference(inputs, whole_answer.items)
+
+    def _whole_difference(self, inputs: Inputs, answer: _Answer, expected_items: Found) -> str:
+        """How all items, read at once, differ from the brute-force ones, and from those read with the limit."""
+        wrong = difference(answer.items, self.with_view_attributes(answer, expected_items))
+        limit = self.brute_force.read.limit or self.brute_force.read.page
+        if not wrong and limit and self.call(inputs, limit=limit).items != answer.items[:limit]:
             wrong = f"the first {limit} items are not the first of all"
-        if not wrong and self.shows_order(whole_answer):
-            wrong = self.brute_force.disorder(whole_answer.items, expected_items)
+        if not wrong and self.shows_order(answer):
+            wrong = self.brute_force.disorder(answer.items, expected_items)
+        return wrong
+
+    def _paged_difference(self, inputs: Inputs, whole_items: Found) -> tuple[str, int]:
+        """How the items of all pages differ from those read at once, and the number of pages."""
         paged_items: Found = []
         cursor, pages = None, 0
-        while not wrong and (cursor is not None or not pages):
+        while cursor is not None or not pages:
             page = self.call(inputs, limit=_PAGE, after=cursor)
             cursor, pages = page.cursor, pages + 1
             paged_items += page.items
             if len(page.items) > _PAGE:
-                wrong = f"a page of {len(page.items)} items, and {_PAGE} were asked for"
-            elif pages > len(whole_answer.items) + 1:
-                wrong = "pages without end"
-        if not wrong and paged_items != whole_answer.items:
-            wrong = f"the pages have other items than one read: {len(paged_items)}, not {len(whole_answer.items)}"
-        return wrong, pages
+                return f"a page of {len(page.items)} items, and {_PAGE} were asked for", pages
+            if pages > len(whole_items) + 1:
+                return "pages without end", pages
+        if paged_items != whole_items:
+            return f"the pages have other items than one read: {len(paged_items)}, not {len(whole_items)}", pages
+        return "", pages
 
 
 def _request_text(call: Call) -> str:

@@ -136,10 +136,10 @@ class SampleTable(SampleData):
         stream_options: dict[str, Any] = {"StreamSpecification": STREAM} if change_source else {}
         proof_client.create_table(**stream_options)
         for name, items in generator.make_all().items():
-            items[:] = [values for values in items if sample._filled(name, values)]
+            items[:] = [values for values in items if sample._write_item(name, values)]
         return sample
 
-    def _filled(self, entity: str, values: Values) -> bool:
+    def _write_item(self, entity: str, values: Values) -> bool:
         """Writes an item of the data. One that cannot be written is a finding about the design."""
         if self.design.item(entity) is None:
             self.unwritable.append(f"{entity} {values} cannot be written: the design has no key for it")
@@ -204,14 +204,14 @@ class SampleTable(SampleData):
         """
         try:
             if asynchronous:
-                return self.awaited(self.package.call(self.async_client, method, arguments, tenant))
+                return self.result_of(self.package.call(self.async_client, method, arguments, tenant))
             return self.package.call(self.client, method, arguments, tenant)
         except (*REFUSALS, LookupError, ValueError):
             raise
         except Exception as error:
             raise BrokenMethodError(f"`{method.name}` raised {type(error).__name__}: {error}") from error
 
-    def awaited(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+    def result_of(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """The result of a coroutine of the async client."""
         return self._loop.run(coroutine)
 

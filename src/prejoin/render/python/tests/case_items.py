@@ -125,9 +125,6 @@ class CaseItems:
         """A value that the caller has to know, though it is no input."""
         if meaning.new:
             return self.body.literal(self.case.new_value(meaning.entity, meaning.attribute))
-        texts: list[str] = []
-        for slot in self.case.model.slots:
-            if slot.entity.name == meaning.entity and not slot.is_new:
-                value = (slot.before or {}).get(meaning.attribute)
-                texts.append(self.value(stored(slot.place, meaning.attribute), value))
+        known_values = self.case.known_values(meaning.entity, meaning.attribute)
+        texts = [self.value(variable, value) for variable, value in known_values]
         return f"[{', '.join(texts)}]" if meaning.many else texts[0]
