@@ -60,6 +60,8 @@ class _WrittenList:
 
     def belonging(self) -> Belonging:
         """How its items are known: by parents and inputs, else by the items of another list."""
+        # What the document says of single items and inputs comes first. Only if that is nothing but the tenant, the
+        # items are those of another list.
         tenant = next(iter(common_tenant(self.workload, self.entity.name)), "")
         parents = self._parent_values()
         inputs = self._input_values(parents)
@@ -91,6 +93,7 @@ class _WrittenList:
             key_attributes = self._references(parent)
             if key_attributes is None or self._names_other(action, key_attributes):
                 continue
+            # `update Task[] (projectId)` moves tasks to the project: the id is their new value, and not whose they are.
             if not any(new_values.get(own) in (part, *action.by) for part, own in key_attributes.items()):
                 parents |= {own: (position, part) for part, own in key_attributes.items()}
         return parents
@@ -104,6 +107,7 @@ class _WrittenList:
             if parent is None or name in self._written_entities or not self._is_identified(parent):
                 continue
             key_attributes = self._references(parent) or {}
+            # Of an entity that is only named, the inputs hold the id.
             if not any(new_values.get(own) == part for part, own in key_attributes.items()):
                 inputs |= {own: part for part, own in key_attributes.items()}
         inputs |= {name: name for name in self._own_inputs()}
@@ -127,6 +131,7 @@ class _WrittenList:
             # What an item of another entity gets is a new value, and no item of the list has it yet.
             if action.entity != self.entity.name:
                 foreign_names |= {change.attribute for change in action.changes}
+        # `update Task[] (status)` sets the input `status`: it does not say which tasks are meant.
         own_changes = {name for name, source in self._new_values().items() if name == source}
         return own_changes | (foreign_names - {a.name for a in self.entity.id})
 
@@ -153,6 +158,7 @@ class _WrittenList:
             target_key = target(self.workload, attribute)
             if target_key is not None:
                 holders = _holders(self.workload, self.entity, target_key[0].name, target_key[1].name)
+                # Of two attributes that refer to it, the document does not say which one is meant.
                 if len(holders) == 1:
                     names.setdefault(holders[0], attribute.name)
         return names
@@ -261,6 +267,7 @@ def _holder(workload: Workload, entity: Entity, parent: Entity, part: str, prefe
 
     After the preferred ones come the one with the name of the part, and those that a relationship names.
     """
+    # Two attributes may refer to the same entity, as the sender and the receiver of a message.
     holders = _holders(workload, entity, parent.name, part)
     for names in (preferred_names, (part,), _relationship_names(entity, parent)):
         for name in holders:

@@ -132,6 +132,7 @@ class BruteForce:
         """The sort keys of the items that have all attributes of the order."""
         keys: list[list[Any]] = []
         for entity, values in items:
+            # An entity without the attribute may be anywhere among the others.
             names = [bound.get(entity) for bound, _ in self.sorts]
             if None not in names:
                 keys.append([_sort_key(name)(values) for name in names if name])

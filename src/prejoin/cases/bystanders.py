@@ -19,6 +19,7 @@ def add_bystanders(case: WriteCase) -> None:
     For each item that exists before the call: one of other parents with equal values; for an item of a list one for
     each attribute that says which items are meant, with another value of it; one of another tenant with the same id.
     """
+    # One item of each action is enough: those of a list are alike.
     positions: set[int] = set()
     for slot in case.model.slots:
         if slot.before is None or not slot.is_stored or slot.entity.singleton or slot.place[0] in positions:
@@ -77,6 +78,7 @@ class _Bystanders:
         cousin = self.case.sample.generator.another(self.entity, values)
         if cousin is None:
             return None
+        # A cousin that happens to have the same parents is of the list, and not beside it.
         list_names = self._list_names - values.keys()
         parents = [a for a in self.entity.attributes if a.references and a.name in list_names]
         shared_parents = [a for a in parents if cousin.get(a.name) == self.before.get(a.name)]

@@ -65,6 +65,7 @@ class Candidates:
     def _domain(self, unknown: Unknown) -> list[Any]:
         candidates = self._candidates(unknown)
         if unknown.is_list:
+            # Lists of one element first, because a test of these is easier to read.
             candidates = [[candidate] for candidate in candidates] + [candidates[:2]]
         else:
             candidates = _distinct([*unknown.usual, *candidates])
@@ -88,6 +89,7 @@ class Candidates:
         """The values to try, so many around each constant as there are steps."""
         if unknown.only_values is not None:
             return list(unknown.only_values)
+        # The most particular attribute decides: an id needs a value that no other item has.
         attribute = next((a for a in unknown.attributes if a.id or a.unique), unknown.attributes[0])
         kind = attribute.type.kind
         match kind:
@@ -122,6 +124,7 @@ class Candidates:
         """The constants that an attribute is compared with, their neighbours, and values that are drawn."""
         kind = attribute.type.kind
         compared_values = self._constants_of(kind)
+        # A date that is compared with another one needs values before and after it, and k unknowns need k of them.
         near: list[Any] = []
         for value in compared_values:
             near += neighbours(value, kind, self._steps)

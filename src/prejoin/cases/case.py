@@ -118,6 +118,7 @@ class WriteCase:
         """The values that the items of a list have from inputs and from single items of the write."""
         values = {name: self.value(input_variable(source)) for name, source in belonging.inputs.items()}
         for name, (position, part) in belonging.parents.items():
+            # A new parent is known by its object, a stored one by its values before the call.
             parent = self.model.slot((position, 0))
             values[name] = (parent.record or parent.before or {}).get(part)
         return values
@@ -153,6 +154,7 @@ class WriteCase:
             return slot.before or {}
         if self.variation.kind is Break.AGREEMENT:
             return slot.record
+        # The method has to set these itself. A disagreement is tried with an object that has them.
         optional = {attribute.name for attribute in slot.entity.attributes if attribute.optional}
         left_out = optional & {change.attribute for change in self.model.document_changes(slot)}
         return {name: value for name, value in slot.record.items() if name not in left_out}

@@ -30,6 +30,7 @@ def _input_names(case: WriteCase) -> list[str]:
     model = case.model
     names = [source.attribute for source in model.write.inputs] + case.values.input_names
     entities = [model.sample.entity(action.entity) for action in model.actions]
+    # The objects themselves are in the slots.
     objects = {entity.name for entity in entities if gives_object(model.write, entity)}
     return [name for name in dict.fromkeys(names) if name not in objects]
 
@@ -78,6 +79,7 @@ def _choose_other_parent(
     owners = [owner for owner in case.sample.items.get(parent.name, []) if has_values(owner, required_values)]
     if not owners:
         return
+    # False sorts before True: a parent that it is not linked to comes first.
     owner = min(owners, key=lambda owner: is_linked(before, owner, links))
     for own, part in links.items():
         if own in new_variables:

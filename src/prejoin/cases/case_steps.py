@@ -115,6 +115,7 @@ class _UpdatedItem:
 
     def _append(self, change: Change, attribute: Attribute) -> None:
         value = self._value(change, member_of(attribute))
+        # An input is one member, and without one the caller gives the list of them.
         members = value if change.value is None else [value]
         old = self.values.get(attribute.name, set() if attribute.type.kind is Kind.SET else [])
         self._set(attribute.name, old | set(members) if isinstance(old, set) else [*old, *members])

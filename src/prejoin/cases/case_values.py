@@ -26,6 +26,7 @@ class CaseValues:
         self.by_root: dict[Variable, Any] = {}
         self._equal: dict[Variable, Variable] = {}
         """For a variable, another one that has the same value, nearer to the root."""
+        # A union-find without ranks: a write has some ten variables.
         for equality in model.equalities:
             self._equal[self.root(equality.first)] = self.root(equality.second)
         self._members = self._variables_by_root()
@@ -91,6 +92,7 @@ class CaseValues:
         for variable in members:
             unknown.attributes += self.model.attributes_of(variable)
             unknown.usual += self._usual_values(variable)
+            # One member of a group may have no choice; then none of them has.
             only_value = self._only_value(variable)
             if only_value is not None:
                 unknown.only_values = (only_value,)
@@ -135,6 +137,7 @@ class CaseValues:
         it has a value.
         """
         if variable[0] == "input":
+            # An optional attribute of the caller's object is an optional input.
             is_used = variable[1] in self.model.inputs_with_parameter or variable[1] in self.model.used_params()
             return not is_used and self._is_of_object(variable[1])
         return variable[0] in ("stored", "given")
@@ -152,6 +155,7 @@ class CaseValues:
             for member in self._members.get(root, [variable]):
                 attributes += self.model.attributes_of(member)
             if attributes:
+                # A number is most often an amount or a count, and 1 is within the bounds of most.
                 self.by_root[root] = 1 if attributes[0].type.numeric else self.draw(attributes[0])
         return self.by_root.get(root)
 

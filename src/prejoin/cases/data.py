@@ -94,6 +94,7 @@ class DataGenerator:
     def _add_children(self, entity: Entity, leading: tuple[Attribute, Entity, Attribute]) -> None:
         attribute, parent, part = leading
         cardinality = next((c for c in entity.cardinality if c.per == parent.name), None)
+        # `at most 3` holds for every parent; other cardinalities are means.
         usual_count = usual_child_count(cardinality)
         max_count = _MAX_ITEMS
         if cardinality and cardinality.at_most and cardinality.count:
@@ -121,6 +122,7 @@ class DataGenerator:
         used_identities = self._used_identities.setdefault(entity.name, set())
         if values and not entity.singleton and not used_identities.isdisjoint(identities(entity, values)):
             return None  # whatever the other attributes are
+        # First with values that others have, as usual. If these are taken together, with new ones.
         for attempt in range(30):
             item = self.make(entity, values, fresh=attempt > 5)
             if entity.singleton or used_identities.isdisjoint(identities(entity, item)):
@@ -155,6 +157,7 @@ class DataGenerator:
         owners: dict[str, Values] = {}
         self._choose_tenant(entity, item)
         for attribute in entity.attributes:
+            # References come first: they decide parts of the id, and copies of other items' values.
             self._follow(entity, attribute, item, owners)
         self._repeat_id(entity, item)
         for attribute in entity.attributes:
@@ -190,6 +193,7 @@ class DataGenerator:
                 continue
             other = self._chance.choice(foreign_items)
             for part in own_id(self.workload, entity):
+                # A reference has to lead to an item of the own tenant.
                 if not part.references and part.name in other:
                     item.setdefault(part.name, other[part.name])
 
@@ -217,6 +221,7 @@ class DataGenerator:
         choices = self.items.get(owner.name, [])
         if attribute.name in item:
             choices = [choice for choice in choices if choice.get(part.name) == item[attribute.name]]
+        # Of a composite id, another reference of the item may hold a part: both have to be of one parent.
         shared_names = [a.name for a in owner.id if a.name in item and entity.attribute(a.name) and a is not part]
         shared_values = {name: item[name] for name in shared_names}
         choices = [choice for choice in choices if has_values(choice, shared_values)] or choices
@@ -324,6 +329,7 @@ class DataGenerator:
         if attribute.mutable or not self.edge_values:
             margin = min(3, (highest - lowest) // 3)
             lowest, highest = lowest + margin, highest - margin
+        # A key that does not pad numbers sorts 9 after 10.
         if self._chance.random() < 0.5 * self.edge_values:
             edges = (lowest, lowest + 1, 9, 10, 99, 100, 999, 1000, highest - 1, highest)
             number = self._chance.choice([edge for edge in edges if lowest <= edge <= highest])

@@ -25,6 +25,7 @@ def neighbours(value: Any, kind: Kind, steps: int) -> list[Any]:
             numbers = [value.int + distance for distance in distances]
             return [UUID(int=number) for number in numbers if 0 <= number < 2**128]
         case str() if kind is Kind.ULID:
+            # A sample of the document may be any text.
             is_ulid = set(value) <= set(CROCKFORD)
             return [_ulid_beside(value, distance) for distance in distances] if is_ulid else []
         case datetime():
@@ -63,6 +64,7 @@ def ladder(values: Sequence[Any], kind: Kind, steps: int) -> list[Any]:
 
 
 def _texts_beside(value: str, steps: int) -> list[str]:
+    # What begins with the text, what it begins with, what contains it, and what sorts before it.
     longer = _longer_texts(value, steps)
     shorter = [value[:-1]] if len(value) > 1 else []
     # A text before it, and more of them: `!` is before all letters and digits.

@@ -36,6 +36,7 @@ class _ReadCases:
         if not ranked:
             return [self._inputs_without_result({})]
         _, best = ranked[0]
+        # A read without inputs has one case.
         if not best:
             return [best]
         cases = [best, *self._further_cases(ranked[1:])]
@@ -154,6 +155,7 @@ class _ReadCases:
             if source.op is not Op.EQ:
                 if source.attribute not in inputs and not source.optional:
                     inputs[source.attribute] = _input_value(source, self.sample.generator.value(attribute))
+            # All values of a small type may be present, so another input has to be the unknown one.
             elif attribute.type.kind not in (Kind.ENUM, Kind.BOOLEAN) or not inputs:
                 inputs[source.attribute] = self._absent_value(source, attribute, self._present_values(source, name))
         return inputs

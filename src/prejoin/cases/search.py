@@ -40,6 +40,7 @@ def solve(
     for component in _components(constraints):
         domains = Candidates(component, unknowns, draw, bounds, from_last).domains()
         required_constraints = [constraint for constraint in component if not constraint.is_preferred]
+        # Wishes are dropped together: which of them is in the way does not matter to the case.
         solution = _preferred_solution(component, domains) if len(required_constraints) < len(component) else None
         if solution is None:
             solution = _search(required_constraints, domains)
@@ -64,6 +65,7 @@ def _components(constraints: Sequence[Constraint]) -> list[list[Constraint]]:
         variables, members = set(constraint.variables), [constraint]
         disjoint_groups = []
         for group in groups:
+            # A constraint joins all groups with which it shares a variable.
             if group[0] & variables:
                 variables |= group[0]
                 members = [*group[1], *members]
@@ -133,6 +135,7 @@ def _distinguishable(variable: Variable, candidates: Sequence[Any], constraints:
     own = [part for part in parts if variable in part.variables]
     if any(part.variables != (variable,) for part in own):
         return candidates
+    # Candidates with the same truth of all parts are equal to the search: the first stands for them.
     first_by_truth: dict[tuple[bool, ...], Any] = {}
     for candidate in candidates:
         first_by_truth.setdefault(tuple(part.test(candidate) for part in own), candidate)
@@ -152,12 +155,14 @@ def _search_order(constraints: Sequence[Constraint], domains: Domains) -> list[V
             if not set(constraint.variables).isdisjoint(order):
                 neighbours.update(constraint.variables)
         remaining = [variable for variable in degrees if variable not in order]
+        # Fail first: a variable that has many constraints and few candidates leaves little to try.
         order.append(min(remaining, key=lambda v: (-degrees[v], v not in neighbours, len(domains[v]))))
     return order
 
 
 def _contradiction(constraints: Sequence[Constraint], domains: Domains) -> str:
     """The smallest group of constraints that contradict each other, as a text."""
+    # Most contradictions are between two conditions. Of larger groups the text names all constraints.
     for size in (1, 2):
         for group in combinations(constraints, size):
             if _search(group, domains) is None:

@@ -142,6 +142,7 @@ class _Violations:
         if not self._can_be_hidden():
             return
         verb = self.slot.action.verb
+        # A create needs the hidden item in the way; for other writes it is only hidden.
         kind = Break.ITEM if verb is Verb.CREATE and not self.slot.is_checked else Break.NOTHING
         for bound in hiding_constructs(self.entity):
             # A write of a new item replaces one that counts as absent.

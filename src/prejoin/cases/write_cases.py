@@ -45,6 +45,7 @@ def build_case(sample: SampleData, write: Write, operation: Operation, variation
     It raises `NothingFitsError` if there is no such case.
     """
     for _ in range(_ATTEMPTS):
+        # Each attempt draws other references, because the generator goes on from where it was.
         builder = _CaseBuilder(build_model(sample, write, operation, variation or Variation()))
         try:
             return builder.build()
@@ -116,9 +117,11 @@ class _CaseBuilder:
                 required_values[attribute.name] = self.values.value(variable)
             elif self.values.has_equal_variables(variable):
                 required_names.add(attribute.name)
+        # A value that another variable has, too, cannot be left out of one item only.
         entity = _with_required(slot.entity, required_names)
         if slot.entity.singleton:
             item = self._only_item(slot, required_values, keep)
+        # An object that meets a stored item has that item's id, which is not free.
         elif variable_of is given and (slot.is_stored or slot.replaces is not None):
             item = self.generator.make(entity, required_values, fresh=True)
         else:
@@ -278,6 +281,7 @@ class _CaseBuilder:
         own_id = {attribute.name: step.item.get(attribute.name) for attribute in slot.entity.id}
         for _ in range(10):
             rival = self.generator.make(slot.entity, unique_values, fresh=True)
+            # With the same id it would be the item itself, and the insert of another's id would be refused.
             if has_values(rival, own_id) or self._is_identity_taken(slot.entity, rival):
                 continue
             self._keep(slot.entity, rival)

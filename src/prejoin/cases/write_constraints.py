@@ -43,6 +43,7 @@ def _slot_constraints(model: WriteModel, slot: Slot) -> Iterator[Constraint]:
     yield from _change_constraints(model, slot)
     yield from _document_value_constraints(model, slot)
     if model.variation.place == slot.place:
+        # What the document wants is left out elsewhere; here is what the case wants instead.
         yield from _break_constraints(model, slot)
         yield from _bound_constraints(model, slot)
 
@@ -397,6 +398,7 @@ def _amount_constraints(model: WriteModel, change: Change, name: str, variable: 
     """
     lowest, highest = amount_bounds(model.sample.workload, model.write, name)
     is_compared = any(leaf.attribute == name for check in model.input_checks for leaf in leaves(check))
+    # A case of a usual call has a usual amount, although the document allows any.
     is_usual = not is_compared and (lowest is None or lowest > 0)
     if must_be_positive(model.sample.workload, model.write, change) or is_usual:
         yield Constraint(f"{name} > 0", (variable,), lambda value: value > 0, (0,))

@@ -68,6 +68,7 @@ def _new_item_equalities(model: WriteModel, slot: Slot) -> Iterator[Equality]:
 def _source_equalities(model: WriteModel, slot: Slot) -> Iterator[Equality]:
     """The attributes of a new item that are inputs."""
     lists = model.resolved.list_inputs
+    # `create Order (userId = ownerId)`: the attribute is the other input, in spite of its name.
     names_set_by_document = {c.attribute for c in slot.action.changes if c.value and c.value.param != c.attribute}
     shared_names = shared_inputs(model.sample.workload, model.write, slot.action)
     for name, source in slot.step.sources.items():
@@ -152,6 +153,7 @@ def _agreement_equalities(model: WriteModel) -> Iterator[Equality]:
     for agreement in agreements(model.sample.workload, model.write, model.actions):
         for slot in model.slots:
             if slot.place[0] == agreement.part and not slot.is_checked:
+                # The owner is a single item, so the first one of its action.
                 owner = given((agreement.owner, 0), agreement.owner_attribute)
                 name = agreement.part_attribute
                 yield Equality(given(slot.place, name), owner, is_agreement=True)
@@ -162,6 +164,7 @@ def _reference_equalities(model: WriteModel) -> Iterator[Equality]:
 
     A method takes the key of a checked item from a new item that refers to it.
     """
+    # A reference to one of two accounts says nothing of which one.
     counts = Counter(slot.entity.name for slot in model.single)
     for slot in model.slots:
         if slot.action.many and not slot.is_new:

@@ -49,6 +49,7 @@ def write_arguments(method: Method, case: WriteCase, record: Record) -> dict[str
     arguments: dict[str, Any] = {}
     for param in method.params:
         if isinstance(param.meaning, RecordValue):
+            # Two parameters for objects of one entity are those of its actions in their order.
             value = _object(param.meaning, numbers[param.meaning], case, record)
             numbers[param.meaning] += 1
         else:

@@ -57,6 +57,7 @@ class ExpectedTable:
         for entity, items in sample.items.items():
             for values in items:
                 self.items |= self.of(entity, values)
+        # The client makes up the ids of uploads, so these parts are read from the table and not computed.
         self.items |= self._parts()
         self._counters = [self._counter_keys(counter.entity) for counter in sample.design.counters]
         self._numbers = [name for counter in sample.design.counters for name in counter.attributes]
@@ -258,6 +259,7 @@ class ExpectedTable:
         hidden_items = self._sample.hidden
         if not hidden_items:
             return
+        # The client does not find hidden items. An insert would meet the key of one, or the guard of its unique value.
         owners = {self._own_key(entity, item): None}
         for key, (other, values) in hidden_items.items():
             if other is entity and has_same_unique_values(entity, values, item):
@@ -302,6 +304,7 @@ class ExpectedTable:
     def _restore_item(self, key: Key) -> None:
         """Writes the expected item, in which the numbers of its shards are, or deletes what is there instead."""
         client = self._sample.unobserved
+        # The expected item has the sum of all shards, so these must go with the item.
         for stored_key in (key, *self._shards.get(key, ())):
             if (item := self._content.items.get(stored_key)) is not None:
                 client.call("DeleteItem", {"Key": self._content.key_of(item)})
@@ -317,6 +320,7 @@ class ExpectedTable:
 
     def _delete(self, entity: Entity, item: Values) -> None:
         sample = self._sample
+        # A delete by the client would only hide the item, and the case needs its key to be free.
         if hiding := hiding_constructs(entity):
             self.hide(hiding[0], item)  # its delete would hide it, too
             self._purge(entity, item)
@@ -403,10 +407,12 @@ class ExpectedTable:
 
     def _agrees(self, key: Key) -> bool:
         item, table_item = self.items.get(key), self._item_in_table(key)
+        # Equal items may be written differently: a set has no order, and `1.0` is the number `1`.
         return item == table_item or (item is not None and table_item is not None and _is_same_item(item, table_item))
 
     def _owner(self, key: Key) -> Key:
         """The key itself; of a shard of a counter, that of its item."""
+        # The shards of a counter have a sort key of their own. Their partition key holds the id of their item.
         for base, pk, sk in self._counters:
             if key[1:] == (sk.text,) and pk.matches(key[0]):
                 values = pk.parse(key[0])
@@ -463,6 +469,7 @@ class ExpectedTable:
             **self._codec(item.entity).encode_values(sample.package.named(item.entity, held_values)),
             sample.design.type_attribute: {"S": tag},
         }
+        # An item has the keys of an index only if it has all their attributes: others are not in the index.
         for facet in item.facets:
             keys = self._facets[item.entity, item.copy, facet.slot]
             if keys.has(values):
@@ -490,6 +497,7 @@ class ExpectedTable:
                 key_value = form.writer(values)
                 parts = key_value if isinstance(key_value, tuple) else (key_value,)
                 for attribute, part in zip(attributes, parts, strict=True):
+                    # An attribute that is a key is already in the item, encoded as any other attribute.
                     if attribute.name not in values:
                         key_attributes[attribute.name] = {attribute.type: part if attribute.type == "S" else str(part)}
         return key_attributes

@@ -62,6 +62,7 @@ def prove(
         return Proof(patterns, blocked=problem)
     expected_table = ExpectedTable(sample)
     items = len(expected_table.items)
+    # A difference before the first pattern is a finding of its own, and must not fail all patterns.
     wrong = expected_table.difference() or prove_contents(sample)
     if wrong:
         expected_table.restore()

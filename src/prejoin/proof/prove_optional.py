@@ -54,6 +54,7 @@ def _selections(proof: WriteProof, inputs: Collection[str]) -> Iterator[_Selecti
     for _, entity, change in optional_changes(proof.sample.workload, proof.write):
         attribute, source = entity.attribute(change.attribute), source_of(change)
         if attribute is not None and source is not None and source in inputs:
+            # An input may be the value of several attributes: None removes all of them, so all have to be optional.
             removable[source] = removable.get(source, True) and attribute.optional
     for name, is_removable in removable.items():
         yield _Selection({name}, ())
@@ -70,6 +71,7 @@ def _prove_selection(proof: WriteProof, selection: _Selection, inputs: dict[str,
     steps = [_with_some(proof.write, step, selection) for step in case.steps]
     arguments = proof.arguments(case)
     _leave_out(arguments, selection, inputs)
+    # A call with nothing to do is refused by the method itself, before a request is sent.
     if not selection.is_nothing(steps):
         proof.run(case, arguments)
         wrong = proof.difference_after(steps)

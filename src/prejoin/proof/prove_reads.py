@@ -48,6 +48,7 @@ def prove_read(sample: SampleTable, read: Read, expected_table: ExpectedTable | 
                 read.id, read.description, tuple(calls), answer.count, case_inputs, at + 1, pages, predicted=units
             )
             wrong = reading.difference(case_inputs, answer) or units_difference(calls, units)
+            # The requests of other cases have other values only, so those of the first are compared with the design.
             if at == 0:
                 first = proof
                 wrong = wrong or _design_difference(sample, read, operation, calls)
@@ -107,6 +108,7 @@ class _ReadCheck:
             return _Answer([], number=result)
         if self.brute_force.joined:
             result, *joined_objects = result
+        # A method for one item returns it or None, the others a page, a list or a collection of several entities.
         is_several = isinstance(result, Page | Collection | list)
         records = tuple(result) if is_several else () if result is None else (result,)
         items = [self.sample.package.values(record) for record in records]
@@ -200,6 +202,7 @@ class _ReadCheck:
         expected_items = self.expected_answer(inputs)
         if not self.paged or len(expected_items) < 2:
             return "", 0
+        # One more than expected, so that the read does not stop where it should have ended.
         whole_answer = self.call(inputs, limit=len(expected_items) + 1)
         wrong = self._whole_difference(inputs, whole_answer, expected_items)
         if wrong:
@@ -226,6 +229,7 @@ class _ReadCheck:
             paged_items += page.items
             if len(page.items) > _PAGE:
                 return f"a page of {len(page.items)} items, and {_PAGE} were asked for", pages
+            # A page may be empty where a filter removes its items, but each request has to come further.
             if pages > len(whole_items) + 1:
                 return "pages without end", pages
         if paged_items != whole_items:

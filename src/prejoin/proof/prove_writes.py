@@ -75,6 +75,7 @@ class _WriteProver:
             if case is None:
                 continue  # the parts of a condition cannot be so
             self._prepare(case)
+            # The methods take turns: both are rendered from the same data, and each case is a call.
             proof = self._prove_case(case, asynchronous=has_async_method and number % 2 > 0)
             if proof.wrong:
                 return proof
@@ -85,6 +86,7 @@ class _WriteProver:
         variation = case.variation
         if variation.has_large_contents:
             enlarge_contents(case)
+        # Bystanders come before the preparation, which writes them with the other items of the case.
         add_bystanders(case)
         self.expected_table.prepare(case)
         if variation.has_full_histories:
@@ -106,6 +108,7 @@ class _WriteProver:
             self.count,
             predicted=units,
         )
+        # The result shows the usual case, which is the first; the others only have to be right.
         if self.count == 1:
             self.first = proof
         wrong = wrong or units_difference(calls, units) or self.sent_items.difference(calls, case.variation.is_again)

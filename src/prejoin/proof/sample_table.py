@@ -104,6 +104,8 @@ class SampleTable(SampleData):
 
         def observe(call: Call) -> None:
             calls.append(call)
+            # Items that a filter removes are charged, and the response has only their number. They are read again
+            # at once, because a later write may change them.
             if call.operation == "Query" and {"FilterExpression", "Select"} & call.request.keys():
                 looked_at[id(call)] = list(proof_client.call("Query", _whole(call.request))["Items"])
 
@@ -146,6 +148,7 @@ class SampleTable(SampleData):
             return False
         counter = self.design.counter(entity)
         counted_names = [name for name in counter.attributes if values.get(name) is not None] if counter else []
+        # Of a sharded counter a part of each number is in a shard, so that a read which forgets the shards is wrong.
         own = {**values, **{name: values[name] - _COUNTED for name in counted_names}}
         try:
             own |= self._store_contents(entity, values)
@@ -166,6 +169,7 @@ class SampleTable(SampleData):
         stored_values: Values = {}
         cls, fields = self.package.classes[entity], self.package.fields[entity]
         for attribute in contents_of(self.entity(entity)):
+            # One content in parts for each attribute is enough: each has hundreds of kilobytes.
             first = (entity, attribute.name) not in [content[:2] for content in self.contents]
             if first and attribute.name in values:
                 base = {name: values[name] for name in self.base(self.entity(entity))}

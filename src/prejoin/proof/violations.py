@@ -38,6 +38,7 @@ def _wrong_refusal(proof: WriteProof, case: WriteCase) -> str:
     proof.expected_table.prepare(case)
     if variation.hiding is not None:
         proof.expected_table.hide(variation.hiding, case.model.slot(variation.place).before or {})
+    # Arguments that cannot be made are a mistake of the proof, and no refusal.
     arguments = proof.arguments(case)
     try:
         proof.run(case, arguments)
@@ -54,6 +55,7 @@ def _wrong_refusal(proof: WriteProof, case: WriteCase) -> str:
         return f"{variation.text}: {error}"
     else:
         return f"{variation.text}, and it was not refused"
+    # Without a transaction, the items before the refused one are written.
     wrong = proof.difference_after(done_before(case))
     return f"{variation.text}: it was refused, and yet something was written: {wrong}" if wrong else ""
 
