@@ -13,7 +13,7 @@ from prejoin.cases.joins import join_links, joined_entities
 from prejoin.workload.lookup import alternatives, bindings
 from prejoin.workload.model import Attribute, Direction, Entity, Input, Op, Read, Result, Sort, Workload
 
-Found = list[tuple[str, Values]]
+FoundItems = list[tuple[str, Values]]
 """Items, each with its entity."""
 _ItemTest = Callable[[Values], bool]
 
@@ -42,9 +42,9 @@ class BruteForce:
         self.bound = {source: bindings(workload, self.entities, source.attribute) for source in read.inputs}
         self.sorts = [(bindings(workload, self.entities, s.attribute), s.direction) for s in _order_of(read)]
 
-    def answer(self, items: Mapping[str, Sequence[Values]], inputs: Mapping[str, Any]) -> Found:
+    def answer(self, items: Mapping[str, Sequence[Values]], inputs: Mapping[str, Any]) -> FoundItems:
         """All items that match, entity by entity, in the order of the read."""
-        answer_items: Found = []
+        answer_items: FoundItems = []
         for entity in filter(None, map(self.workload.entity, self.entities)):
             tests = self._tests(entity, inputs)
             if tests is not None:
@@ -54,7 +54,7 @@ class BruteForce:
                 answer_items += [(entity.name, values) for values in self._sort_items(matching, entity.name)]
         return answer_items
 
-    def joined_items(self, other: Entity, answer: Found, items: Mapping[str, Sequence[Values]]) -> list[Values]:
+    def joined_items(self, other: Entity, answer: FoundItems, items: Mapping[str, Sequence[Values]]) -> list[Values]:
         """The items of a joined entity to which those of an answer refer."""
         links = join_links(self.workload, self.read, other)
         ids = [tuple(map(values.get, links.values())) for _, values in answer]
@@ -118,17 +118,17 @@ class BruteForce:
                 order.sort(key=_sort_key(name), reverse=direction is Direction.DESC)
         return order
 
-    def disorder(self, items: Found, expected: Found) -> str:
+    def disorder(self, items: FoundItems, expected_items: FoundItems) -> str:
         """An error message if items are not in the order of the read. Entities without the attribute do not count."""
         if not self.sorts:
             return ""
         if len(self.entities) == 1:  # items that sort equal may change places
-            is_in_order = self._sort_keys(items) == self._sort_keys(expected[: len(items)])
+            is_in_order = self._sort_keys(items) == self._sort_keys(expected_items[: len(items)])
         else:
             is_in_order = all(self._is_before(low, high) for low, high in pairwise(self._sort_keys(items)))
         return "" if is_in_order else "the items are not in the order asked for"
 
-    def _sort_keys(self, items: Found) -> list[list[Any]]:
+    def _sort_keys(self, items: FoundItems) -> list[list[Any]]:
         """The sort keys of the items that have all attributes of the order."""
         keys: list[list[Any]] = []
         for entity, values in items:
@@ -176,10 +176,10 @@ def _sort_key(name: str) -> Callable[[Values], Any]:
     return lambda values: (values.get(name) is not None, values.get(name))
 
 
-def difference(items: Found, expected: Found, limit: int | None = None) -> str:
+def difference(items: FoundItems, expected_items: FoundItems, limit: int | None = None) -> str:
     """How items differ from the expected ones; with a limit, any of these may be missing beyond it."""
-    expected_count = len(expected) if limit is None else min(len(expected), limit)
-    remaining = list(expected)
+    expected_count = len(expected_items) if limit is None else min(len(expected_items), limit)
+    remaining = list(expected_items)
     for item in items:
         if item not in remaining:
             return f"an item that was not asked for: {item[0]} {item[1]}"

@@ -8,7 +8,7 @@ from typing import assert_never
 from prejoin.cases.belonging import belonging
 from prejoin.cases.case_variation import Break, Variation
 from prejoin.cases.sample_data import SampleData
-from prejoin.cases.slots import Equality, Slot, given, stored
+from prejoin.cases.slots import Equality, Slot, given_variable, stored_variable
 from prejoin.cases.write_constraints import write_constraints
 from prejoin.cases.write_equalities import write_equalities
 from prejoin.cases.write_model import WriteModel, like_attribute, needs_item, whole_item_tests
@@ -20,10 +20,10 @@ from prejoin.workload.program.resolved_write import Step, resolve_write
 def build_model(sample: SampleData, write: Write, operation: Operation, variation: Variation) -> WriteModel:
     """The model of a case: `Variation()` is a call that must succeed, any other breaks one thing."""
     model = WriteModel(sample, write, operation, variation)
-    resolved = resolve_write(sample.workload, write)
-    model.steps = [*resolved.written_steps]
+    resolved_write = resolve_write(sample.workload, write)
+    model.steps = [*resolved_write.written_steps]
     model.actions = tuple(step.action for step in model.steps)
-    model.checked_items = resolved.checked
+    model.checked_items = resolved_write.checked
     model.lists = {
         at: belonging(sample.workload, write, model.actions, at)
         for at, step in enumerate(model.steps)
@@ -59,7 +59,7 @@ def _make_slots(model: WriteModel) -> Iterator[Slot]:
     for membership in model.lists.values():
         if membership.between:
             owner = model.sample.entity(membership.between)
-            step = Step(model.resolved, Action(Verb.DELETE, owner.name), owner)
+            step = Step(model.resolved_write, Action(Verb.DELETE, owner.name), owner)
             yield Slot((position, 0), step, is_checked=True, is_stored=True)
             position += 1
 
@@ -124,5 +124,5 @@ def _name_attributes(model: WriteModel, slot: Slot) -> None:
     """Records which attribute gives the variables of an item their type."""
     for attribute in slot.entity.attributes:
         like = like_attribute(slot.entity, attribute)
-        model.attributes[stored(slot.place, attribute.name)] = [like]
-        model.attributes[given(slot.place, attribute.name)] = [like]
+        model.attributes[stored_variable(slot.place, attribute.name)] = [like]
+        model.attributes[given_variable(slot.place, attribute.name)] = [like]

@@ -11,7 +11,7 @@ from prejoin.cases.case_variation import Break, Variation
 from prejoin.cases.constraints import Variable
 from prejoin.cases.items import Values, has_values, is_linked
 from prejoin.cases.sample_data import SampleData
-from prejoin.cases.slots import Slot, input_variable, stored
+from prejoin.cases.slots import Slot, input_variable, stored_variable
 from prejoin.cases.write_model import WriteModel
 from prejoin.design.model import Operation
 from prejoin.workload.model import NEW, Action, Entity, Write
@@ -167,7 +167,7 @@ class WriteCase:
     def known_values(self, entity: str, attribute: str) -> list[tuple[Variable, Any]]:
         """The values of an attribute that the caller has to know of the stored items, each with its variable."""
         slots = [slot for slot in self.model.slots if slot.entity.name == entity and not slot.is_new]
-        return [(stored(slot.place, attribute), (slot.before or {}).get(attribute)) for slot in slots]
+        return [(stored_variable(slot.place, attribute), (slot.before or {}).get(attribute)) for slot in slots]
 
     @property
     def tenant(self) -> Any:

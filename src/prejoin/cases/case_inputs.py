@@ -37,7 +37,7 @@ def _input_names(case: WriteCase) -> list[str]:
 
 def _choose_input(case: WriteCase, name: str) -> Any:
     variable = input_variable(name)
-    if name not in case.model.resolved.list_inputs:
+    if name not in case.model.resolved_write.list_inputs:
         return case.values.choose(variable)
     if case.value(variable) is not None:  # a condition compares with the whole list
         return case.value(variable)

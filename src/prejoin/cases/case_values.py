@@ -102,7 +102,7 @@ class CaseValues:
             raise ContradictionError(f"nothing says which type {root} has")
         may_be_absent = all(attribute.optional for attribute in unknown.attributes)
         unknown.is_optional = may_be_absent and all(self._is_of_item(variable) for variable in members)
-        list_inputs = map(input_variable, self.model.resolved.list_inputs)
+        list_inputs = map(input_variable, self.model.resolved_write.list_inputs)
         unknown.is_list = not set(members).isdisjoint(list_inputs)
         return unknown
 

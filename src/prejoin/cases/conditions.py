@@ -76,7 +76,7 @@ def is_decisive(test: Test, leaf: Leaf, truths: Callable[[Leaf], bool]) -> bool:
     return truth_if_negated is not is_true(test, truths)
 
 
-def compare(op: Op, value: Any, operands: Sequence[Any], many: bool = False) -> bool:
+def compare(op: Op, value: Any, operands: Sequence[Any], is_list: bool = False) -> bool:
     """Whether a comparison is true. Of an absent attribute only `<>` is, as in DynamoDB.
 
     >>> compare(Op.BETWEEN, 3, (1, 5)), compare(Op.BEGINS_WITH, "Anna", ["An"])
@@ -86,7 +86,7 @@ def compare(op: Op, value: Any, operands: Sequence[Any], many: bool = False) -> 
     """
     if value is None:
         return op in (Op.NE, Op.NOT_EXISTS)
-    if many and op not in (Op.EXISTS, Op.NOT_EXISTS):
+    if is_list and op not in (Op.EXISTS, Op.NOT_EXISTS):
         return value in operands
     match op:
         case Op.EXISTS:

@@ -12,7 +12,7 @@ from prejoin.cases.constraints import Constraint, ContradictionError, Unknown, V
 from prejoin.cases.items import Values
 from prejoin.cases.sample_data import SampleData
 from prejoin.cases.search import solve
-from prejoin.cases.slots import input_variable, stored
+from prejoin.cases.slots import input_variable, stored_variable
 from prejoin.cases.write_cases import NothingFitsError
 from prejoin.types import Kind
 from prejoin.workload.lookup import member_of
@@ -69,7 +69,7 @@ class _PlainReads:
         for attribute in entity.attributes:
             if self._root(at, attribute) in values:
                 required_values[attribute.name] = values[self._root(at, attribute)]
-            if stored((at, 0), attribute.name) in self.absent:
+            if stored_variable((at, 0), attribute.name) in self.absent:
                 required_values[attribute.name] = None
         item = self.sample.generator.make(entity, required_values)
         for attribute in entity.attributes:
@@ -80,7 +80,7 @@ class _PlainReads:
 
     def _constrain(self, source: Input, at: int, entity: Entity, attribute: Attribute) -> None:
         """The constraint of an input on the item of an entity."""
-        variable = stored((at, 0), attribute.name)
+        variable = stored_variable((at, 0), attribute.name)
         if source.op is Op.NOT_EXISTS:
             self.absent.add(variable)
         elif source.values and source.values[0].attribute is not None:
@@ -119,7 +119,7 @@ class _PlainReads:
 
     def _root(self, at: int, attribute: Attribute) -> Variable:
         """The variable of an attribute; that of the input which it is equal to."""
-        variable = stored((at, 0), attribute.name)
+        variable = stored_variable((at, 0), attribute.name)
         return self.roots.get(variable, variable)
 
     def _joined_item(self, join: Join) -> tuple[Entity, Values]:

@@ -32,14 +32,14 @@ class _ReadCases:
         return [source for source in sources if not source.values and source.op not in {Op.EXISTS, Op.NOT_EXISTS}]
 
     def cases(self) -> list[Inputs]:
-        ranked = self._ranked_inputs()
-        if not ranked:
+        ranked_inputs = self._ranked_inputs()
+        if not ranked_inputs:
             return [self._inputs_without_result({})]
-        _, best = ranked[0]
+        _, best = ranked_inputs[0]
         # A read without inputs has one case.
         if not best:
             return [best]
-        cases = [best, *self._further_cases(ranked[1:])]
+        cases = [best, *self._further_cases(ranked_inputs[1:])]
         cases += self._hidden_item_cases(cases)
         cases += self._range_end_cases(best)
         cases += [_without(best, source) for source in self.brute_force.read.inputs if source.optional]
@@ -55,19 +55,19 @@ class _ReadCases:
             inputs = self._inputs_of_item(item)
             if inputs is not None and inputs not in candidates:
                 candidates.append(inputs)
-        ranked = [(len(self.brute_force.answer(self.sample.items, inputs)), inputs) for inputs in candidates]
+        ranked_inputs = [(len(self.brute_force.answer(self.sample.items, inputs)), inputs) for inputs in candidates]
         match self.brute_force.read.result:
             case Result.ONE:  # a method for one item refuses several
-                ranked.sort(key=lambda pair: (pair[0] != 1, pair[0]))
+                ranked_inputs.sort(key=lambda pair: (pair[0] != 1, pair[0]))
             case Result.MANY | Result.COUNT | None:
-                ranked.sort(key=lambda pair: -pair[0])
+                ranked_inputs.sort(key=lambda pair: -pair[0])
             case _:
                 assert_never(self.brute_force.read.result)
-        return ranked
+        return ranked_inputs
 
-    def _further_cases(self, ranked: Sequence[tuple[int, Inputs]]) -> list[Inputs]:
+    def _further_cases(self, ranked_inputs: Sequence[tuple[int, Inputs]]) -> list[Inputs]:
         """Two more cases that find something: one with fewer items, and the one with the fewest."""
-        nonempty = [inputs for count, inputs in ranked if count]
+        nonempty = [inputs for count, inputs in ranked_inputs if count]
         if not nonempty:
             return []
         middle, last = nonempty[len(nonempty) // 2], nonempty[-1]

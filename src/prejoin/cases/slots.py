@@ -77,12 +77,12 @@ class Equality:
         return self.second if self.first[0] == "input" else self.first
 
 
-def stored(place: Place, name: str) -> Variable:
+def stored_variable(place: Place, name: str) -> Variable:
     """The variable of an attribute before the write."""
     return ("stored", place, name)
 
 
-def given(place: Place, name: str) -> Variable:
+def given_variable(place: Place, name: str) -> Variable:
     """The variable of an attribute of an object that the caller gives."""
     return ("given", place, name)
 

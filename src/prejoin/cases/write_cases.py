@@ -20,7 +20,7 @@ from prejoin.cases.constraints import ContradictionError, Variable
 from prejoin.cases.data import entities_in_order
 from prejoin.cases.items import Values, has_same_unique_values, has_values, identities, is_among, remove_item
 from prejoin.cases.sample_data import SampleData
-from prejoin.cases.slots import Slot, given, input_variable, stored
+from prejoin.cases.slots import Slot, given_variable, input_variable, stored_variable
 from prejoin.cases.write_model import WriteModel
 from prejoin.constructs.registry import initial_values
 from prejoin.design.model import Operation
@@ -104,9 +104,9 @@ class _CaseBuilder:
     def _fill_slot(self, slot: Slot) -> None:
         """Generates the items of a slot: the stored one, and the object that the caller gives."""
         if slot.is_stored or not slot.is_new:
-            slot.before = self._item(slot, stored, keep=slot.is_stored)
+            slot.before = self._item(slot, stored_variable, keep=slot.is_stored)
         if slot.is_new:
-            slot.record = self._item(slot, given, keep=False)
+            slot.record = self._item(slot, given_variable, keep=False)
 
     def _item(self, slot: Slot, variable_of: Callable[[Place, str], Variable], keep: bool) -> Values:
         required_values: Values = {}
@@ -122,7 +122,7 @@ class _CaseBuilder:
         if slot.entity.singleton:
             item = self._only_item(slot, required_values, keep)
         # An object that meets a stored item has that item's id, which is not free.
-        elif variable_of is given and (slot.is_stored or slot.replaces is not None):
+        elif variable_of is given_variable and (slot.is_stored or slot.replaces is not None):
             item = self.generator.make(entity, required_values, fresh=True)
         else:
             item = self._item_with_free_id(entity, required_values)
@@ -151,7 +151,7 @@ class _CaseBuilder:
             # Another item in place of one with a version would have the version after it.
             if has_values(present, required_values) or initial_values(slot.entity):
                 for name, value in present.items():
-                    self.values.by_root[self.values.root(stored(slot.place, name))] = value
+                    self.values.by_root[self.values.root(stored_variable(slot.place, name))] = value
                 return present
         item = self.generator.make(slot.entity, required_values)
         if keep:
@@ -236,10 +236,10 @@ class _CaseBuilder:
         for source in self.model.lists[at].inputs.values():
             self.values.choose(input_variable(source))  # of an empty list nothing has decided it
         own = [slot.before for slot in self.model.slots if slot.place[0] == at]
-        others = [slot.before for slot in self.model.slots if slot.place[0] != at]
+        other_items = [slot.before for slot in self.model.slots if slot.place[0] != at]
         entity = self.sample.entity(self.model.actions[at].entity)
         for item in self.case.list_items(at):
-            if is_among(item, others):
+            if is_among(item, other_items):
                 raise _UnluckyError(entity.name)
             if not is_among(item, own):
                 self._delete(entity, item)

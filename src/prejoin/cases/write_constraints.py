@@ -14,7 +14,7 @@ from prejoin.cases.amounts import amount_bounds, must_be_positive
 from prejoin.cases.case_variation import Break, Side, Variation
 from prejoin.cases.conditions import compare, elements_of, is_decisive, is_true, value_of
 from prejoin.cases.constraints import Constraint, Part, Variable, comparison
-from prejoin.cases.slots import Constant, Slot, Term, given, input_variable, stored
+from prejoin.cases.slots import Constant, Slot, Term, given_variable, input_variable, stored_variable
 from prejoin.cases.write_model import WriteModel, is_simple, like_attribute
 from prejoin.constructs.construct import DeclaredConstruct
 from prejoin.constructs.registry import hiding_constructs, maintained
@@ -215,7 +215,7 @@ def _hiding_attributes(model: WriteModel, slot: Slot) -> list[tuple[Variable, Ca
     if slot.compares_new or slot.action.verb in (Verb.CREATE, Verb.PUT):
         return []
     return [
-        (stored(slot.place, name), partial(_hides, model, bound, name))
+        (stored_variable(slot.place, name), partial(_hides, model, bound, name))
         for bound in hiding_constructs(slot.entity)
         for name in bound.held - bound.maintained
     ]
@@ -226,7 +226,7 @@ def _hides(model: WriteModel, bound: DeclaredConstruct, name: str, value: Any) -
 
 
 def _own_variable(model: WriteModel, slot: Slot, name: str) -> Variable:
-    return given(slot.place, name) if slot.compares_new else stored(slot.place, name)
+    return given_variable(slot.place, name) if slot.compares_new else stored_variable(slot.place, name)
 
 
 def _term(model: WriteModel, slot: Slot, leaf: Leaf) -> Term:
@@ -287,7 +287,7 @@ def _new_value_constraints(model: WriteModel, slot: Slot, attribute: Attribute, 
     if attribute.references:
         return
     text = f"{slot.entity.name}.{attribute.name} changes"
-    variable = stored(slot.place, attribute.name)
+    variable = stored_variable(slot.place, attribute.name)
     if change.value is not None and change.value.param is None:
         constant = value_of(change.value, attribute, model.sample.now)
         yield comparison(text, Op.NE, [variable], [constant], is_preferred=True)
@@ -306,7 +306,7 @@ def _document_value_constraints(model: WriteModel, slot: Slot) -> Iterator[Const
         attribute, value = slot.entity.attribute(change.attribute), change.value
         if attribute is None or value is None:
             continue
-        own, text = given(slot.place, attribute.name), f"{slot.entity.name}.{attribute.name} is set"
+        own, text = given_variable(slot.place, attribute.name), f"{slot.entity.name}.{attribute.name} is set"
         is_broken = model.variation.breaks(Break.AGREEMENT, slot.place) and model.variation.names == (attribute.name,)
         op = Op.NE if is_broken else Op.EQ
         if value.param is not None:
@@ -314,12 +314,12 @@ def _document_value_constraints(model: WriteModel, slot: Slot) -> Iterator[Const
             if not is_broken:
                 yield comparison(text, Op.EQ, [own, model.value_variable(slot, value.param)], [])
         elif value.attribute is not None:
-            yield comparison(text, op, [own, given(slot.place, value.attribute)], [])
+            yield comparison(text, op, [own, given_variable(slot.place, value.attribute)], [])
         elif value.now is None:
             yield comparison(text, op, [own], [value_of(value, attribute, model.sample.now)])
         elif slot.is_stored and (attribute.id or attribute.name in model.sample.base(slot.entity)):
             time = value_of(value, attribute, model.sample.now)
-            yield comparison(text, Op.EQ, [stored(slot.place, attribute.name)], [time])
+            yield comparison(text, Op.EQ, [stored_variable(slot.place, attribute.name)], [time])
 
 
 def _done_constraints(model: WriteModel, slot: Slot) -> Iterator[Constraint]:
@@ -333,7 +333,7 @@ def _done_constraints(model: WriteModel, slot: Slot) -> Iterator[Constraint]:
             continue
         constant = value_of(value, attribute, model.sample.now)
         text = f"{slot.entity.name}.{attribute.name} is set already"
-        yield comparison(text, op, [stored(slot.place, attribute.name)], [constant])
+        yield comparison(text, op, [stored_variable(slot.place, attribute.name)], [constant])
         op = Op.EQ
 
 
@@ -364,7 +364,7 @@ class _Sum:
 def _sum_constraints(model: WriteModel, slot: Slot, attribute: Attribute, change: Change) -> Iterator[Constraint]:
     """The constraints on a stored number and the amount that is added to it, or taken away."""
     value = change.value
-    variable = stored(slot.place, attribute.name)
+    variable = stored_variable(slot.place, attribute.name)
     total = _sum_of(model, slot, attribute, change)
     if value is None or value.param is None:
         amount = 1 if value is None else value_of(value, attribute, model.sample.now)
@@ -424,8 +424,8 @@ def _break_constraints(model: WriteModel, slot: Slot) -> Iterator[Constraint]:
 def _constraint_outside_list(model: WriteModel, slot: Slot, deleted_position: int) -> Constraint:
     """The item that is there already is not one of the list that the write deletes: then it would be gone."""
     names = model.lists[deleted_position].own_names
-    stored_variables = [stored(slot.place, name) for name in names]
-    given_variables = [given(slot.place, name) for name in names]
+    stored_variables = [stored_variable(slot.place, name) for name in names]
+    given_variables = [given_variable(slot.place, name) for name in names]
 
     def differs(*values: Any) -> bool:
         return values[: len(names)] != values[len(names) :]
@@ -439,7 +439,7 @@ def _bound_constraints(model: WriteModel, slot: Slot) -> Iterator[Constraint]:
     if variation.kind is Break.AMOUNT:
         variable = model.value_variable(slot, variation.names[0])
     elif variation.kind is Break.VALUE and slot.is_new:
-        variable = given(slot.place, variation.names[0])
+        variable = given_variable(slot.place, variation.names[0])
     elif variation.kind is Break.VALUE:
         slot_changes = changes(model.write, slot.action, slot.entity)
         change = next(change for change in slot_changes if change.attribute == variation.names[0])

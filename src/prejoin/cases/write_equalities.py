@@ -12,7 +12,7 @@ from itertools import product
 from prejoin.cases.agreements import agreements, shared_inputs
 from prejoin.cases.belonging import Belonging
 from prejoin.cases.case_variation import Break
-from prejoin.cases.slots import Equality, Slot, given, input_variable, stored
+from prejoin.cases.slots import Equality, Slot, given_variable, input_variable, stored_variable
 from prejoin.cases.write_model import WriteModel, needs_item
 from prejoin.constructs.refreshed import refreshed_in
 from prejoin.workload.conditions import leaves
@@ -46,7 +46,7 @@ def _tenant_equalities(model: WriteModel, slot: Slot) -> Iterator[Equality]:
         name = tenant.attribute
         yield Equality(model.own_attribute(slot, name), input_variable(name))
         if slot.is_new:
-            yield Equality(given(slot.place, name), stored(slot.place, name))
+            yield Equality(given_variable(slot.place, name), stored_variable(slot.place, name))
 
 
 def _new_item_equalities(model: WriteModel, slot: Slot) -> Iterator[Equality]:
@@ -55,19 +55,19 @@ def _new_item_equalities(model: WriteModel, slot: Slot) -> Iterator[Equality]:
         name, value = change.attribute, change.value
         if value is not None and value.param is not None:
             variable = model.value_variable(slot, value.param)
-            yield Equality(given(slot.place, name), variable, is_agreement=True)
+            yield Equality(given_variable(slot.place, name), variable, is_agreement=True)
     if slot.is_stored:
         for name in _names_of_existing_item(model, slot):
-            yield Equality(given(slot.place, name), stored(slot.place, name))
+            yield Equality(given_variable(slot.place, name), stored_variable(slot.place, name))
     if slot.replaces is not None:
         for attribute in slot.entity.id:
             name = attribute.name
-            yield Equality(given(slot.place, name), stored(slot.replaces, name))
+            yield Equality(given_variable(slot.place, name), stored_variable(slot.replaces, name))
 
 
 def _source_equalities(model: WriteModel, slot: Slot) -> Iterator[Equality]:
     """The attributes of a new item that are inputs."""
-    lists = model.resolved.list_inputs
+    lists = model.resolved_write.list_inputs
     # `create Order (userId = ownerId)`: the attribute is the other input, in spite of its name.
     names_set_by_document = {c.attribute for c in slot.action.changes if c.value and c.value.param != c.attribute}
     shared_names = shared_inputs(model.sample.workload, model.write, slot.action)
@@ -75,11 +75,11 @@ def _source_equalities(model: WriteModel, slot: Slot) -> Iterator[Equality]:
         if name in names_set_by_document:
             continue
         if slot.action.many and source in lists:
-            yield Equality(given(slot.place, name), input_variable(source, slot.place[1]))
+            yield Equality(given_variable(slot.place, name), input_variable(source, slot.place[1]))
         elif name in shared_names or (source not in lists and _is_first_with(model, slot, name)):
             is_agreement = name in shared_names and name in model.inputs_with_parameter
             variable = input_variable(source)
-            yield Equality(given(slot.place, name), variable, is_agreement=is_agreement)
+            yield Equality(given_variable(slot.place, name), variable, is_agreement=is_agreement)
 
 
 def _names_of_existing_item(model: WriteModel, slot: Slot) -> list[str]:
@@ -101,7 +101,7 @@ def _is_first_with(model: WriteModel, slot: Slot, name: str) -> bool:
 
 
 def _stored_item_equalities(model: WriteModel, slot: Slot) -> Iterator[Equality]:
-    lists = model.resolved.list_inputs
+    lists = model.resolved_write.list_inputs
     base = model.sample.base(slot.entity)
     sources = dict(slot.step.sources)
     if slot.is_checked:
@@ -113,7 +113,7 @@ def _stored_item_equalities(model: WriteModel, slot: Slot) -> Iterator[Equality]
         is_of_id = name in base and any(name == attribute.name for attribute in slot.entity.id)
         may_be_absent = slot.is_checked and not any(map(needs_item, slot.checks))
         compares = not may_be_absent and slot.action.verb is not Verb.UPSERT and not is_of_id
-        yield Equality(stored(slot.place, name), input_variable(source), is_link=compares)
+        yield Equality(stored_variable(slot.place, name), input_variable(source), is_link=compares)
 
 
 def _list_equalities(model: WriteModel, slot: Slot) -> Iterator[Equality]:
@@ -123,15 +123,15 @@ def _list_equalities(model: WriteModel, slot: Slot) -> Iterator[Equality]:
     compared_names -= set(model.sample.base(slot.entity))
     for name, source in membership.inputs.items():
         is_link = name in compared_names
-        yield Equality(stored(slot.place, name), input_variable(source), is_link)
+        yield Equality(stored_variable(slot.place, name), input_variable(source), is_link)
     for name, (position, part) in membership.parents.items():
         is_link = name in compared_names
         parent = model.own_attribute(model.slot((position, 0)), part)
-        yield Equality(stored(slot.place, name), parent, is_link)
+        yield Equality(stored_variable(slot.place, name), parent, is_link)
     yield from _list_owner_equalities(model, slot, membership)
     for name, source in slot.step.sources.items():
-        if source in model.resolved.list_inputs:
-            yield Equality(stored(slot.place, name), input_variable(source, slot.place[1]))
+        if source in model.resolved_write.list_inputs:
+            yield Equality(stored_variable(slot.place, name), input_variable(source, slot.place[1]))
 
 
 def _list_owner_equalities(model: WriteModel, slot: Slot, membership: Belonging) -> Iterator[Equality]:
@@ -144,9 +144,9 @@ def _list_owner_equalities(model: WriteModel, slot: Slot, membership: Belonging)
     else:
         return
     for name, part in membership.over_attributes.items():
-        yield Equality(stored(slot.place, name), stored(owner_place, part))
+        yield Equality(stored_variable(slot.place, name), stored_variable(owner_place, part))
     for name, source in membership.between_inputs.items():
-        yield Equality(stored(owner_place, name), input_variable(source))
+        yield Equality(stored_variable(owner_place, name), input_variable(source))
 
 
 def _agreement_equalities(model: WriteModel) -> Iterator[Equality]:
@@ -154,9 +154,9 @@ def _agreement_equalities(model: WriteModel) -> Iterator[Equality]:
         for slot in model.slots:
             if slot.place[0] == agreement.part and not slot.is_checked:
                 # The owner is a single item, so the first one of its action.
-                owner = given((agreement.owner, 0), agreement.owner_attribute)
+                owner = given_variable((agreement.owner, 0), agreement.owner_attribute)
                 name = agreement.part_attribute
-                yield Equality(given(slot.place, name), owner, is_agreement=True)
+                yield Equality(given_variable(slot.place, name), owner, is_agreement=True)
 
 
 def _reference_equalities(model: WriteModel) -> Iterator[Equality]:
@@ -187,7 +187,7 @@ def _equalities_with(model: WriteModel, slot: Slot, other: Slot) -> Iterator[Equ
         # Of several references, which may mean different items, only that of an object is sure to be the first.
         if is_single_object or (len(names) == 1 and not _is_changed(model.write, slot, names[0])):
             variable = model.own_attribute(slot, names[0])
-            yield Equality(variable, stored(other.place, part))
+            yield Equality(variable, stored_variable(other.place, part))
 
 
 def _repeated_value_equalities(model: WriteModel) -> Iterator[Equality]:
@@ -199,7 +199,7 @@ def _repeated_value_equalities(model: WriteModel) -> Iterator[Equality]:
             for own, origin in bound.attributes.items():
                 # Where the variation breaks a condition on the source, the condition is what makes them equal.
                 if not _is_broken_condition(model, source, origin):
-                    yield Equality(given(slot.place, own), stored(source.place, origin))
+                    yield Equality(given_variable(slot.place, own), stored_variable(source.place, origin))
 
 
 def _is_broken_condition(model: WriteModel, slot: Slot, name: str) -> bool:
@@ -214,16 +214,16 @@ def _input_equalities(model: WriteModel) -> Iterator[Equality]:
     """Values that changes and conditions take from an object: `available -= amount` of a new Transfer."""
     for name in model.used_params():
         for slot in model.slots_with_input(name)[:1] if not model._is_list(name) else ():
-            yield Equality(input_variable(name), given(slot.place, name))
+            yield Equality(input_variable(name), given_variable(slot.place, name))
 
 
 def _condition_equalities(model: WriteModel) -> Iterator[Equality]:
     """The conditions that an attribute is equal to an input, unless the variation breaks them."""
     for slot in model.slots:
         if slot.compares_new:
-            variable_of = given
+            variable_of = given_variable
         elif slot.is_stored and not model.is_done(slot):
-            variable_of = stored
+            variable_of = stored_variable
         else:
             continue
         for check in slot.checks:

@@ -19,7 +19,7 @@ from prejoin.cases.conditions import is_true_of_nothing
 from prejoin.cases.constraints import Constraint, Variable
 from prejoin.cases.items import is_unique
 from prejoin.cases.sample_data import SampleData
-from prejoin.cases.slots import Equality, Slot, given, input_variable, stored
+from prejoin.cases.slots import Equality, Slot, given_variable, input_variable, stored_variable
 from prejoin.design.model import Operation
 from prejoin.workload.conditions import all_leaves, is_of_whole_item, leaves, values_of
 from prejoin.workload.grammar.writes import write_checks
@@ -86,13 +86,13 @@ class WriteModel:
         return next(slot for slot in self.slots if slot.place == place)
 
     @property
-    def resolved(self) -> ResolvedWrite:
+    def resolved_write(self) -> ResolvedWrite:
         return resolve_write(self.sample.workload, self.write)
 
     @property
     def input_checks(self) -> tuple[Test, ...]:
         """The conditions on inputs that are no attributes: `n > 0`."""
-        return self.resolved.input_conditions
+        return self.resolved_write.input_conditions
 
     @property
     def untried_conditions(self) -> list[Test]:
@@ -138,7 +138,7 @@ class WriteModel:
 
     def own_attribute(self, slot: Slot, name: str) -> Variable:
         """The variable of an attribute that the caller knows of an item: of its object, or of the stored item."""
-        return given(slot.place, name) if slot.is_new else stored(slot.place, name)
+        return given_variable(slot.place, name) if slot.is_new else stored_variable(slot.place, name)
 
     def slots_with_input(self, name: str) -> list[Slot]:
         """The single new items whose attribute an input can be."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from prejoin.cases.brute_force import BruteForce, Found, difference
+from prejoin.cases.brute_force import BruteForce, FoundItems, difference
 from prejoin.cases.read_cases import Inputs, read_cases
 from prejoin.design.mapping.map_reads import map_read
 from prejoin.design.model import TABLE, Operation, Request
@@ -69,7 +69,7 @@ def prove_read(sample: SampleTable, read: Read, expected_table: ExpectedTable | 
 class _Answer:
     """The answer of a method, by the document's names."""
 
-    items: Found
+    items: FoundItems
     """The items of all entities; for a join, those of the first entity."""
     records: tuple[Any, ...] = ()
     joined: tuple[Mapping[Any, Any], ...] = ()
@@ -116,7 +116,7 @@ class _ReadCheck:
             items, records, tuple(joined_objects), cursor=getattr(result, "cursor", None) if is_several else None
         )
 
-    def expected_answer(self, inputs: Inputs) -> Found:
+    def expected_answer(self, inputs: Inputs) -> FoundItems:
         return self.brute_force.answer(self.sample.items, inputs)
 
     def difference(self, inputs: Inputs, answer: _Answer) -> str:
@@ -148,14 +148,14 @@ class _ReadCheck:
         sorts = {name for bound, _ in self.brute_force.sorts for name in bound.values()}
         return not self.is_view(answer) or sorts <= self.sample.package.holds(answer.records[0])
 
-    def with_view_attributes(self, answer: _Answer, expected_items: Found) -> Found:
+    def with_view_attributes(self, answer: _Answer, expected_items: FoundItems) -> FoundItems:
         """Expected items with the attributes that a view has."""
         if not self.is_view(answer):
             return expected_items
         view_names = self.sample.package.holds(answer.records[0])
         return [(name, {k: v for k, v in values.items() if k in view_names}) for name, values in expected_items]
 
-    def _join_difference(self, entity: Entity, answer: Found, objects: Mapping[Any, Any]) -> str:
+    def _join_difference(self, entity: Entity, answer: FoundItems, objects: Mapping[Any, Any]) -> str:
         """How the items that a join has fetched differ from those that the first ones refer to.
 
         Each is in the result under the values of some of its attributes; under which ones is a matter of the code.
@@ -209,7 +209,7 @@ class _ReadCheck:
             return wrong, 0
         return self._paged_difference(inputs, whole_answer.items)
 
-    def _whole_difference(self, inputs: Inputs, answer: _Answer, expected_items: Found) -> str:
+    def _whole_difference(self, inputs: Inputs, answer: _Answer, expected_items: FoundItems) -> str:
         """How all items, read at once, differ from the brute-force ones, and from those read with the limit."""
         wrong = difference(answer.items, self.with_view_attributes(answer, expected_items))
         limit = self.brute_force.read.limit or self.brute_force.read.page
@@ -219,9 +219,9 @@ class _ReadCheck:
             wrong = self.brute_force.disorder(answer.items, expected_items)
         return wrong
 
-    def _paged_difference(self, inputs: Inputs, whole_items: Found) -> tuple[str, int]:
+    def _paged_difference(self, inputs: Inputs, whole_items: FoundItems) -> tuple[str, int]:
         """How the items of all pages differ from those read at once, and the number of pages."""
-        paged_items: Found = []
+        paged_items: FoundItems = []
         cursor, pages = None, 0
         while cursor is not None or not pages:
             page = self.call(inputs, limit=_PAGE, after=cursor)
