@@ -123,17 +123,21 @@ class _WrittenList:
 
     def _names_of_new_values(self) -> set[str]:
         """The inputs that are new values: those that the update sets, and those of items that are not of the list."""
-        foreign_names: set[str] = set()
+        own_changes = {name for name, source in self._new_values().items() if name == source}
+        # `update Task[] (status)` sets the input `status`: it does not say which tasks are meant.
+        return own_changes | (self._foreign_names() - {a.name for a in self.entity.id})
+
+    def _foreign_names(self) -> set[str]:
+        """The attributes of new items, and those that changes of other entities set."""
+        names: set[str] = set()
         for action in self.write.actions:
             entity = self.workload.entity(action.entity)
             if action.verb in NEW and entity is not None:
-                foreign_names |= {a.name for a in entity.attributes if not a.id and not a.references}
+                names |= {a.name for a in entity.attributes if not a.id and not a.references}
             # What an item of another entity gets is a new value, and no item of the list has it yet.
             if action.entity != self.entity.name:
-                foreign_names |= {change.attribute for change in action.changes}
-        # `update Task[] (status)` sets the input `status`: it does not say which tasks are meant.
-        own_changes = {name for name, source in self._new_values().items() if name == source}
-        return own_changes | (foreign_names - {a.name for a in self.entity.id})
+                names |= {change.attribute for change in action.changes}
+        return names
 
     def _only_compared_names(self) -> set[str]:
         """The attributes that conditions compare, and that do not say whose the items are."""

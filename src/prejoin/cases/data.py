@@ -163,11 +163,10 @@ class DataGenerator:
         for attribute in entity.attributes:
             if attribute.name in item or self._leaves_out(entity, attribute):
                 continue
-            value = self._copied_value(attribute, owners)
             is_joint = fresh and any(attribute.name in group for group in entity.unique)
-            if value is None:
-                value = self.value(replace(attribute, unique=True) if is_joint else attribute)
-            item[attribute.name] = value
+            like = replace(attribute, unique=True) if is_joint else attribute
+            copied_value = self._copied_value(attribute, owners)
+            item[attribute.name] = self.value(like) if copied_value is None else copied_value
         item.update(initial_values(entity))
         return {name: value for name, value in item.items() if value is not None}
 

@@ -67,6 +67,9 @@ def edge_generator(
 
 def natural_keys(facets: Iterable[Facet]) -> frozenset[str]:
     """The attributes that are keys by themselves, with nothing before or after them."""
-    forms = [form for facet in facets for form in (facet.pk, facet.sk) if form]
-    raw_forms = [f for f in forms if isinstance(f, Natural) or (f.raw and len(f.parts) == 1)]
-    return frozenset(name for form in raw_forms for name in form.attributes)
+    names: set[str] = set()
+    for facet in facets:
+        for form in (facet.pk, facet.sk):
+            if isinstance(form, Natural) or (form is not None and form.raw and len(form.parts) == 1):
+                names.update(form.attributes)
+    return frozenset(names)

@@ -21,7 +21,7 @@ from prejoin.constructs.registry import hiding_constructs, maintained
 from prejoin.types import Kind, Type
 from prejoin.workload.conditions import is_of_whole_item, leaves, operator_of, values_of
 from prejoin.workload.lookup import changes, member_of
-from prejoin.workload.model import Attribute, Change, ChangeOp, Comparison, Leaf, Op, Test, Verb
+from prejoin.workload.model import Attribute, Change, ChangeOp, Comparison, Leaf, Op, Test, Value, Verb
 from prejoin.workload.program.input_types import attribute_of_input
 
 
@@ -303,23 +303,28 @@ def _document_value_constraints(model: WriteModel, slot: Slot) -> Iterator[Const
     The time of the call replaces what the object has. So it is in the key of an item that is there already.
     """
     for change in model.document_changes(slot):
-        attribute, value = slot.entity.attribute(change.attribute), change.value
-        if attribute is None or value is None:
-            continue
-        own, text = given_variable(slot.place, attribute.name), f"{slot.entity.name}.{attribute.name} is set"
-        is_broken = model.variation.breaks(Break.AGREEMENT, slot.place) and model.variation.names == (attribute.name,)
-        op = Op.NE if is_broken else Op.EQ
-        if value.param is not None:
-            # Both may be attributes of the new item: the value has to fit both. `_break_constraints` breaks it.
-            if not is_broken:
-                yield comparison(text, Op.EQ, [own, model.value_variable(slot, value.param)], [])
-        elif value.attribute is not None:
-            yield comparison(text, op, [own, given_variable(slot.place, value.attribute)], [])
-        elif value.now is None:
-            yield comparison(text, op, [own], [value_of(value, attribute, model.sample.now)])
-        elif slot.is_stored and (attribute.id or attribute.name in model.sample.base(slot.entity)):
-            time = value_of(value, attribute, model.sample.now)
-            yield comparison(text, Op.EQ, [stored_variable(slot.place, attribute.name)], [time])
+        attribute = slot.entity.attribute(change.attribute)
+        if attribute is not None and change.value is not None:
+            yield from _document_value_constraint(model, slot, attribute, change.value)
+
+
+def _document_value_constraint(
+    model: WriteModel, slot: Slot, attribute: Attribute, value: Value
+) -> Iterator[Constraint]:
+    own, text = given_variable(slot.place, attribute.name), f"{slot.entity.name}.{attribute.name} is set"
+    is_broken = model.variation.breaks(Break.AGREEMENT, slot.place) and model.variation.names == (attribute.name,)
+    op = Op.NE if is_broken else Op.EQ
+    if value.param is not None:
+        # Both may be attributes of the new item: the value has to fit both. `_break_constraints` breaks it.
+        if not is_broken:
+            yield comparison(text, Op.EQ, [own, model.value_variable(slot, value.param)], [])
+    elif value.attribute is not None:
+        yield comparison(text, op, [own, given_variable(slot.place, value.attribute)], [])
+    elif value.now is None:
+        yield comparison(text, op, [own], [value_of(value, attribute, model.sample.now)])
+    elif slot.is_stored and (attribute.id or attribute.name in model.sample.base(slot.entity)):
+        time = value_of(value, attribute, model.sample.now)
+        yield comparison(text, Op.EQ, [stored_variable(slot.place, attribute.name)], [time])
 
 
 def _done_constraints(model: WriteModel, slot: Slot) -> Iterator[Constraint]:

@@ -220,19 +220,19 @@ def _input_equalities(model: WriteModel) -> Iterator[Equality]:
 def _condition_equalities(model: WriteModel) -> Iterator[Equality]:
     """The conditions that an attribute is equal to an input, unless the variation breaks them."""
     for slot in model.slots:
-        if slot.compares_new:
-            variable_of = given_variable
-        elif slot.is_stored and not model.is_done(slot):
-            variable_of = stored_variable
-        else:
+        if not slot.compares_new and (model.is_done(slot) or not slot.is_stored):
             continue
         for check in slot.checks:
             is_broken = model.variation.check is check and model.variation.place == slot.place
-            if isinstance(check, Comparison) and check.op is Op.EQ and not is_broken:
-                name, input_name = check.attribute, check.values[0].param
-                if input_name is not None and slot.entity.attribute(name):
-                    variable = model.value_variable(slot, input_name)
-                    yield Equality(variable_of(slot.place, name), variable)
+            if isinstance(check, Comparison) and not is_broken:
+                yield from _comparison_equalities(model, slot, check)
+
+
+def _comparison_equalities(model: WriteModel, slot: Slot, comparison: Comparison) -> Iterator[Equality]:
+    name, input_name = comparison.attribute, comparison.values[0].param if comparison.values else None
+    if comparison.op is Op.EQ and input_name is not None and slot.entity.attribute(name):
+        variable_of = given_variable if slot.compares_new else stored_variable
+        yield Equality(variable_of(slot.place, name), model.value_variable(slot, input_name))
 
 
 def _is_decided_by_condition(slot: Slot, name: str, source: str) -> bool:

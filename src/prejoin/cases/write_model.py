@@ -124,13 +124,17 @@ class WriteModel:
         written_count = sum(action.entity == entity.name for action in self.actions)
         if written_count or len(own) != 1 or own[0].name in inputs:
             return max(written_count, 1)
-        naming_inputs: set[str] = set()
-        for other in touched_entities(self.sample.workload, self.write):
+        return max(len(self._names_with_id_of(entity, own[0]) & inputs), 1)
+
+    def _names_with_id_of(self, entity: Entity, part: Attribute) -> set[str]:
+        """The attributes of the write's entities that hold the id of an entity, perhaps through others."""
+        workload = self.sample.workload
+        names: set[str] = set()
+        for other in touched_entities(workload, self.write):
             for attribute in other.attributes:
-                holds_id = (entity.name, own[0].name) in chain(self.sample.workload, other, attribute)
-                if holds_id and attribute.name in inputs:
-                    naming_inputs.add(attribute.name)
-        return max(len(naming_inputs), 1)
+                if (entity.name, part.name) in chain(workload, other, attribute):
+                    names.add(attribute.name)
+        return names
 
     @property
     def single(self) -> list[Slot]:
