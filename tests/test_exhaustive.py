@@ -74,7 +74,7 @@ MUST_KNOW = {
     "Leaf": "constructs workload design render cases",
     "Test": "workload design render cases",
     "Condition": "workload",
-    "Pin": "workload design proof",
+    "Pin": "workload design",
 }
 """The packages in which one more member must fail: those that decide by it. `Condition` itself adds only uniqueness."""
 

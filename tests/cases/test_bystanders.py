@@ -8,7 +8,7 @@ import pytest
 from tests.solutions import solve
 
 from prejoin.cases.bystanders import add_bystanders
-from prejoin.cases.write_cases import WriteCase
+from prejoin.cases.case import WriteCase
 from prejoin.diagnostics import Severity
 from prejoin.engine import Embedded
 from prejoin.proof import prove_writes

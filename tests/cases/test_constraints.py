@@ -12,8 +12,9 @@ from uuid import UUID
 import pytest
 
 from prejoin.cases.brute_force import compare
-from prejoin.cases.constraints import ContradictionError, Unknown, comparison, solve
+from prejoin.cases.constraints import ContradictionError, Unknown, comparison
 from prejoin.cases.data import DataGenerator
+from prejoin.cases.search import solve
 from prejoin.types import Kind, Type
 from prejoin.workload.model import Attribute, Op, Workload
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from tests.proof.league import NOW, league_workload
 
-from prejoin.cases.data import DataGenerator, identities, usual_child_count
+from prejoin.cases.data import DataGenerator, usual_child_count
+from prejoin.cases.items import identities
 from prejoin.types import Kind
 from prejoin.workload.files import read_file
 from prejoin.workload.model import Attribute, Cardinality, Entity, Workload

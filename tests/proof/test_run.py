@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from tests.place import examples
 from tests.shop import shop_design, shop_workload
 
-from prejoin.cases.data import DataGenerator, Values
+from prejoin.cases.data import DataGenerator
+from prejoin.cases.items import Values
 from prejoin.design.files import read_design
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design

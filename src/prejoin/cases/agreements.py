@@ -57,17 +57,19 @@ def shared_inputs(workload: Workload, write: Write, action: Action) -> set[str]:
         return set()
     inputs = {source.attribute for source in write.inputs if not source.many}
     set_by_document = {change.attribute for change in action.changes if change.value is not None}
-    names: set[str] = set()
-    for attribute in entity.attributes:
-        is_id = attribute.id or any(attribute.name in _id_names(other) for other in workload.entities)
-        if attribute.name in inputs - set_by_document and (is_id or attribute.references):
-            names.add(attribute.name)
-    if action.many:
-        # A post has an author `userId`, and the timeline entries of the same call have readers `userId`.
-        names -= _id_names(entity) & _plain_names(workload, write)
-        if _id_names(entity) <= names:
-            return set()  # the items of a list have different ids
-    return names
+    names = _naming_attributes(workload, entity) & (inputs - set_by_document)
+    if not action.many:
+        return names
+    # A post has an author `userId`, and the timeline entries of the same call have readers `userId`.
+    names -= _id_names(entity) & _plain_names(workload, write)
+    # The items of a list have different ids.
+    return set() if _id_names(entity) <= names else names
+
+
+def _naming_attributes(workload: Workload, entity: Entity) -> set[str]:
+    """The attributes that name an item: parts of ids, by their names in any entity, and references."""
+    id_names = {name for other in workload.entities for name in _id_names(other)}
+    return {a.name for a in entity.attributes if a.id or a.references or a.name in id_names}
 
 
 def _is_owner(workload: Workload, owner: _NewItems, part: _NewItems) -> bool:

@@ -8,13 +8,14 @@ from itertools import pairwise
 from typing import Any, assert_never
 
 from prejoin.cases.conditions import compare, value_of
-from prejoin.cases.data import Values
+from prejoin.cases.items import Values
 from prejoin.cases.joins import join_links, joined_entities
 from prejoin.workload.lookup import alternatives, bindings
-from prejoin.workload.model import Direction, Entity, Input, Op, Read, Result, Sort, Workload
+from prejoin.workload.model import Attribute, Direction, Entity, Input, Op, Read, Result, Sort, Workload
 
-Found = list[tuple[str, Values]]
+FoundItems = list[tuple[str, Values]]
 """Items, each with its entity."""
+_ItemTest = Callable[[Values], bool]
 
 
 def _order_of(read: Read) -> tuple[Sort, ...]:
@@ -41,9 +42,9 @@ class BruteForce:
         self.bound = {source: bindings(workload, self.entities, source.attribute) for source in read.inputs}
         self.sorts = [(bindings(workload, self.entities, s.attribute), s.direction) for s in _order_of(read)]
 
-    def answer(self, items: Mapping[str, Sequence[Values]], inputs: Mapping[str, Any]) -> Found:
+    def answer(self, items: Mapping[str, Sequence[Values]], inputs: Mapping[str, Any]) -> FoundItems:
         """All items that match, entity by entity, in the order of the read."""
-        answer_items: Found = []
+        answer_items: FoundItems = []
         for entity in filter(None, map(self.workload.entity, self.entities)):
             tests = self._tests(entity, inputs)
             if tests is not None:
@@ -53,7 +54,7 @@ class BruteForce:
                 answer_items += [(entity.name, values) for values in self._sort_items(matching, entity.name)]
         return answer_items
 
-    def joined_items(self, other: Entity, answer: Found, items: Mapping[str, Sequence[Values]]) -> list[Values]:
+    def joined_items(self, other: Entity, answer: FoundItems, items: Mapping[str, Sequence[Values]]) -> list[Values]:
         """The items of a joined entity to which those of an answer refer."""
         links = join_links(self.workload, self.read, other)
         ids = [tuple(map(values.get, links.values())) for _, values in answer]
@@ -76,30 +77,39 @@ class BruteForce:
             case _:
                 assert_never(self.read.result)
 
-    def _tests(self, entity: Entity, inputs: Mapping[str, Any]) -> list[Callable[[Values], bool]] | None:
+    def _tests(self, entity: Entity, inputs: Mapping[str, Any]) -> list[_ItemTest] | None:
         """The tests that an item of an entity has to pass; None if an input is missing, and none can."""
-        tests: list[Callable[[Values], bool]] = []
+        tests: list[_ItemTest] = []
         for group in alternatives(self.read.inputs):
-            alternative_tests: list[Callable[[Values], bool]] = []
+            alternative_tests: list[_ItemTest] = []
             for source in group:
                 name = self.bound[source].get(entity.name)
                 attribute = entity.attribute(name) if name else None
-                if name is None or attribute is None:
+                if attribute is None:
                     continue  # The entity has no such attribute: the input is about the others.
-                if source.op in {Op.EXISTS, Op.NOT_EXISTS}:
-                    alternative_tests.append(_presence(name, source.op is Op.EXISTS))
-                    continue
-                if source.values and (other := source.values[0].attribute) is not None:
-                    alternative_tests.append(_relation(name, source.op, other))
-                    continue
-                operand = [value_of(v, attribute, self.now) for v in source.values] or inputs.get(source.attribute)
-                if operand is not None:
-                    operands = operand if source.values or isinstance(operand, list | tuple) else [operand]
-                    alternative_tests.append(_comparison(name, source, operands))
+                test = self._test(source, attribute, inputs)
+                if test is not None:
+                    alternative_tests.append(test)
                 elif not source.optional:
                     return None
-            tests += [_any_test(alternative_tests)] if alternative_tests else []
+            if alternative_tests:
+                tests.append(_any_test(alternative_tests))
         return tests
+
+    def _test(self, source: Input, attribute: Attribute, inputs: Mapping[str, Any]) -> _ItemTest | None:
+        """The test of one input; None if the caller does not give it."""
+        if source.op in {Op.EXISTS, Op.NOT_EXISTS}:
+            return _presence(attribute.name, source.op is Op.EXISTS)
+        if source.values:
+            other = source.values[0].attribute
+            if other is not None:
+                return _relation(attribute.name, source.op, other)
+            constants = [value_of(value, attribute, self.now) for value in source.values]
+            return _comparison(attribute.name, source, constants)
+        operand = inputs.get(source.attribute)
+        if operand is None:
+            return None
+        return _comparison(attribute.name, source, operand if isinstance(operand, list | tuple) else [operand])
 
     def _sort_items(self, items: Iterable[Values], entity: str) -> list[Values]:
         order = list(items)
@@ -108,47 +118,50 @@ class BruteForce:
                 order.sort(key=_sort_key(name), reverse=direction is Direction.DESC)
         return order
 
-    def disorder(self, items: Found, expected: Found) -> str:
+    def disorder(self, items: FoundItems, expected_items: FoundItems) -> str:
         """An error message if items are not in the order of the read. Entities without the attribute do not count."""
-        sort_names = [bound for bound, _ in self.sorts]
-        if not sort_names:
+        if not self.sorts:
             return ""
         if len(self.entities) == 1:  # items that sort equal may change places
-            places = [[_sort_key(bound[name])(values) for bound in sort_names] for name, values in items]
-            first = [
-                [_sort_key(bound[name])(values) for bound in sort_names] for name, values in expected[: len(items)]
-            ]
-            return "" if places == first else "the items are not in the order asked for"
-        having = [(name, values) for name, values in items if all(name in bound for bound in sort_names)]
-        places = [[_sort_key(bound[name])(values) for bound in sort_names] for name, values in having]
-        for values, next_values in pairwise(places):
-            for at, (_, direction) in enumerate(self.sorts):
-                low, high = (
-                    (values[at], next_values[at]) if direction is Direction.ASC else (next_values[at], values[at])
-                )
-                if low > high:
-                    return "the items are not in the order asked for"
-                if low < high:
-                    break
-        return ""
+            is_in_order = self._sort_keys(items) == self._sort_keys(expected_items[: len(items)])
+        else:
+            is_in_order = all(self._is_before(low, high) for low, high in pairwise(self._sort_keys(items)))
+        return "" if is_in_order else "the items are not in the order asked for"
+
+    def _sort_keys(self, items: FoundItems) -> list[list[Any]]:
+        """The sort keys of the items that have all attributes of the order."""
+        keys: list[list[Any]] = []
+        for entity, values in items:
+            # An entity without the attribute may be anywhere among the others.
+            names = [bound.get(entity) for bound, _ in self.sorts]
+            if None not in names:
+                keys.append([_sort_key(name)(values) for name in names if name])
+        return keys
+
+    def _is_before(self, keys: Sequence[Any], next_keys: Sequence[Any]) -> bool:
+        """Whether an item may come before the next one: the first sort key in which they differ decides."""
+        for key, next_key, (_, direction) in zip(keys, next_keys, self.sorts, strict=True):
+            if key != next_key:
+                return bool(key < next_key) is (direction is Direction.ASC)
+        return True
 
 
-def _any_test(tests: Sequence[Callable[[Values], bool]]) -> Callable[[Values], bool]:
+def _any_test(tests: Sequence[_ItemTest]) -> _ItemTest:
     if len(tests) == 1:
         return tests[0]
     return lambda values: any(test(values) for test in tests)
 
 
-def _presence(name: str, present: bool) -> Callable[[Values], bool]:
+def _presence(name: str, present: bool) -> _ItemTest:
     return lambda values: (values.get(name) is not None) is present
 
 
-def _comparison(name: str, source: Input, operands: Sequence[Any]) -> Callable[[Values], bool]:
+def _comparison(name: str, source: Input, operands: Sequence[Any]) -> _ItemTest:
     op, is_list = source.op, source.many
     return lambda values: compare(op, values.get(name), operands, is_list)
 
 
-def _relation(name: str, op: Op, other: str) -> Callable[[Values], bool]:
+def _relation(name: str, op: Op, other: str) -> _ItemTest:
     """The comparison of two attributes. Of an absent one only `<>` is true."""
 
     def test(values: Values) -> bool:
@@ -163,10 +176,10 @@ def _sort_key(name: str) -> Callable[[Values], Any]:
     return lambda values: (values.get(name) is not None, values.get(name))
 
 
-def difference(items: Found, expected: Found, limit: int | None = None) -> str:
+def difference(items: FoundItems, expected_items: FoundItems, limit: int | None = None) -> str:
     """How items differ from the expected ones; with a limit, any of these may be missing beyond it."""
-    expected_count = len(expected) if limit is None else min(len(expected), limit)
-    remaining = list(expected)
+    expected_count = len(expected_items) if limit is None else min(len(expected_items), limit)
+    remaining = list(expected_items)
     for item in items:
         if item not in remaining:
             return f"an item that was not asked for: {item[0]} {item[1]}"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from prejoin.cases.data import Values
+from dataclasses import dataclass
+from typing import Any
+
+from prejoin.cases.case import WriteCase, WriteStep
+from prejoin.cases.items import Values, has_values, names_item, remove_item
 from prejoin.cases.slots import Slot
-from prejoin.cases.write_cases import WriteCase, WriteStep
-from prejoin.cases.write_model import is_unique
 from prejoin.workload.lookup import target, unique_groups
-from prejoin.workload.model import Entity
-from prejoin.workload.tenants import is_owned
+from prejoin.workload.model import Attribute, Entity
+from prejoin.workload.tenants import common_tenant
 
 
 def add_bystanders(case: WriteCase) -> None:
@@ -17,102 +19,137 @@ def add_bystanders(case: WriteCase) -> None:
     For each item that exists before the call: one of other parents with equal values; for an item of a list one for
     each attribute that says which items are meant, with another value of it; one of another tenant with the same id.
     """
-    seen: set[int] = set()
+    # One item of each action is enough: those of a list are alike.
+    positions: set[int] = set()
     for slot in case.model.slots:
-        if slot.before is None or not slot.is_stored or slot.entity.singleton or slot.place[0] in seen:
+        if slot.before is None or not slot.is_stored or slot.entity.singleton or slot.place[0] in positions:
             continue
-        seen.add(slot.place[0])
-        _add_cousin(case, slot)
-        _add_neighbours(case, slot)
-        _add_twin(case, slot)
+        positions.add(slot.place[0])
+        bystanders = _Bystanders(case, slot, slot.before)
+        bystanders.add_cousin()
+        bystanders.add_neighbours()
+        bystanders.add_twin()
 
 
-def _add_cousin(case: WriteCase, slot: Slot) -> None:
-    """An item of another parent, otherwise with equal values."""
-    before = slot.before or {}
-    alike: Values = {}
-    bound = _list_attributes(case, slot)
-    for attribute in slot.entity.attributes:
-        is_own = attribute.id or is_unique(slot.entity, attribute.name) or attribute.name in bound
-        if not is_own and target(case.sample.workload, attribute) is None and attribute.name in before:
-            alike[attribute.name] = before[attribute.name]
-    if slot.entity.name in case.operation.found_first and not slot.action.many:
-        alike = {}  # it is found by what the caller knows of it, and no other item may have the same
-    tenant = case.sample.workload.tenant
-    if tenant and tenant.attribute in before and is_owned(case.sample.workload, slot.entity.name):
-        alike[tenant.attribute] = before[tenant.attribute]
-    cousin = case.sample.generator.another(slot.entity, alike)
-    if cousin is not None:
-        parents = [a for a in slot.entity.attributes if a.name in bound and a.name not in alike and a.references]
-        shared_parents = [parent for parent in parents if cousin.get(parent.name) == before.get(parent.name)]
-        for parent in shared_parents:  # there may be no other one yet: it gets one that does not exist
-            alike[parent.name] = case.sample.generator.unused_value(parent, {repr(before.get(parent.name))})
-        if shared_parents:
-            cousin = case.sample.generator.another(slot.entity, alike)
-    if slot.entity.name in case.operation.found_first and not slot.action.many and cousin is not None:
-        names = slot.step.known
-        if all(cousin.get(name) == before.get(name) for name in names):
-            return  # it would be found as well
-    _add(case, slot.entity, cousin)
+@dataclass(frozen=True, slots=True)
+class _Bystanders:
+    """The items beside one item of a case, and what they have in common with it."""
 
+    case: WriteCase
+    slot: Slot
+    before: Values
 
-def _add_neighbours(case: WriteCase, slot: Slot) -> None:
-    """Items that differ from one of a list in a single attribute of those that say which items the list means."""
-    before = slot.before or {}
-    bound = _list_attributes(case, slot)
-    tenant = case.sample.workload.tenant
-    for name in sorted(bound) if len(bound) > 1 else ():
-        attribute = slot.entity.attribute(name)
-        if attribute is None or name not in before or (tenant and name == tenant.attribute):
-            continue
-        values = {
-            other: before[other]
-            for other in (a.name for a in slot.entity.attributes)
-            if other in before and (other in bound or not _is_own(slot.entity, other))
-        }
-        values[name] = case.sample.generator.unused_value(attribute, {repr(before[name])})
-        if values[name] != before[name]:
-            _add(case, slot.entity, case.sample.generator.another(slot.entity, values))
+    @property
+    def entity(self) -> Entity:
+        return self.slot.entity
 
+    @property
+    def _tenant(self) -> str:
+        """The attribute that holds the tenant of the item; empty if it belongs to none."""
+        return next(iter(common_tenant(self.case.sample.workload, self.entity.name)), "")
 
-def _is_own(entity: Entity, name: str) -> bool:
-    """Whether no other item may have the same value."""
-    attribute = entity.attribute(name)
-    return attribute is not None and bool(attribute.id or is_unique(entity, name))
+    @property
+    def _list_names(self) -> set[str]:
+        """The attributes that say which items a list means; none for a single item."""
+        belonging = self.case.model.lists.get(self.slot.place[0])
+        return set(belonging.own_names) if belonging else set()
 
+    @property
+    def _is_found_first(self) -> bool:
+        """Whether the call finds the item by what the caller knows of it, so that no other may have the same."""
+        return self.entity.name in self.case.operation.found_first and not self.slot.action.many
 
-def _list_attributes(case: WriteCase, slot: Slot) -> set[str]:
-    """The attributes that say which items a list means; none for a single item."""
-    belonging = case.model.lists.get(slot.place[0])
-    return {*belonging.inputs, *belonging.parents, *belonging.over_attributes} if belonging else set()
+    def _unused_value(self, attribute: Attribute) -> Any:
+        return self.case.sample.generator.unused_value(attribute, {repr(self.before.get(attribute.name))})
 
+    # --- An item of another parent ----------------------------------------------------------------------------------
 
-def _add_twin(case: WriteCase, slot: Slot) -> None:
-    """The item of another tenant with the same id and values."""
-    tenant = case.sample.workload.tenant
-    before = slot.before or {}
-    if tenant is None or not is_owned(case.sample.workload, slot.entity.name):
-        return
-    items = [item for items in case.sample.items.values() for item in items]
-    tenants = [item[tenant.attribute] for item in items if tenant.attribute in item]
-    other = next((value for value in tenants if value != before[tenant.attribute]), None)
-    attribute = slot.entity.attribute(tenant.attribute)
-    if other is None and attribute is not None:
-        other = case.sample.generator.unused_value(attribute, {repr(value) for value in tenants})
-    if other is not None:
-        _add(case, slot.entity, {**before, tenant.attribute: other})
+    def add_cousin(self) -> None:
+        """Adds an item of another parent, otherwise with equal values."""
+        cousin = self._cousin()
+        if cousin is None:
+            return
+        known_values = {name: self.before.get(name) for name in self.slot.step.known}
+        if not self._is_found_first or not has_values(cousin, known_values):
+            self._add(cousin)
 
+    def _cousin(self) -> Values | None:
+        values = self._values_to_share()
+        cousin = self.case.sample.generator.another(self.entity, values)
+        if cousin is None:
+            return None
+        # A cousin that happens to have the same parents is of the list, and not beside it.
+        list_names = self._list_names - values.keys()
+        parents = [a for a in self.entity.attributes if a.references and a.name in list_names]
+        shared_parents = [a for a in parents if cousin.get(a.name) == self.before.get(a.name)]
+        if not shared_parents:
+            return cousin
+        for attribute in shared_parents:  # there may be no other one yet: it gets one that does not exist
+            values[attribute.name] = self._unused_value(attribute)
+        return self.case.sample.generator.another(self.entity, values)
 
-def _add(case: WriteCase, entity: Entity, item: Values | None) -> None:
-    if item is None or case.sample.generator.is_taken(entity, item):
-        return  # a type with few values
-    if any(_has_unique_value_of(entity, item, step) for step in case.steps):
-        return  # the write would be refused
-    case.sample.generator.keep(entity, item)
-    if any(item is list_item for at in case.model.lists for list_item in case.list_items(at)):
-        case.sample.items[entity.name].remove(item)  # a reference that was drawn leads to the items of the case
-        return
-    case.missing.append((entity, item))
+    def _values_to_share(self) -> Values:
+        """The values of the item that another may have, too, and that say nothing of its parents but the tenant."""
+        list_names = self._list_names
+        values: Values = {}
+        for attribute in self.entity.attributes if not self._is_found_first else ():
+            name = attribute.name
+            is_own = names_item(self.entity, name) or name in list_names
+            if not is_own and name in self.before and target(self.case.sample.workload, attribute) is None:
+                values[name] = self.before[name]
+        if self._tenant in self.before:
+            values[self._tenant] = self.before[self._tenant]
+        return values
+
+    # --- Items that are nearly of the list --------------------------------------------------------------------------
+
+    def add_neighbours(self) -> None:
+        """Adds items that differ in a single attribute of those that say which items the list means."""
+        list_names = self._list_names
+        for name in sorted(list_names) if len(list_names) > 1 else ():
+            attribute = self.entity.attribute(name)
+            is_tenant = name == self.case.sample.tenant_name
+            if attribute is not None and name in self.before and not is_tenant:
+                self._add_neighbour(attribute, list_names)
+
+    def _add_neighbour(self, attribute: Attribute, list_names: set[str]) -> None:
+        values: Values = {}
+        for name in (other.name for other in self.entity.attributes):
+            if name in self.before and (name in list_names or not names_item(self.entity, name)):
+                values[name] = self.before[name]
+        values[attribute.name] = self._unused_value(attribute)
+        if values[attribute.name] != self.before[attribute.name]:
+            self._add(self.case.sample.generator.another(self.entity, values))
+
+    # --- An item of another tenant ----------------------------------------------------------------------------------
+
+    def add_twin(self) -> None:
+        """Adds the item of another tenant with the same id and values."""
+        attribute = self.entity.attribute(self._tenant)
+        if attribute is None:
+            return
+        name = attribute.name
+        tenants = [item[name] for item in self.case.sample.all_items if name in item]
+        other = next((value for value in tenants if value != self.before[name]), None)
+        if other is None:
+            other = self.case.sample.generator.unused_value(attribute, set(map(repr, tenants)))
+        if other is not None:
+            self._add({**self.before, name: other})
+
+    # --- Adding -----------------------------------------------------------------------------------------------------
+
+    def _add(self, item: Values | None) -> None:
+        """Adds an item to the case, unless it would change what the call does."""
+        sample = self.case.sample
+        if item is None or sample.generator.is_taken(self.entity, item):
+            return  # a type with few values
+        if any(_has_unique_value_of(self.entity, item, step) for step in self.case.steps):
+            return  # the write would be refused
+        sample.generator.keep(self.entity, item)
+        if self.case.is_of_list(item):
+            remove_item(sample.items[self.entity.name], item)  # a reference that was drawn leads to the case's items
+        else:
+            self.case.missing.append((self.entity, item))
 
 
 def _has_unique_value_of(entity: Entity, item: Values, step: WriteStep) -> bool:

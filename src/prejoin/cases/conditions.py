@@ -45,14 +45,24 @@ def is_leaf_true(leaf: Leaf, value: Any, operands: list[Any]) -> bool:
     """
     if not isinstance(leaf, Comparison):
         return (value is None) is isinstance(leaf, Absence)
-    if leaf.op is Op.IN and len(operands) == 1 and isinstance(operands[0], list):
-        operands = operands[0]
+    operands = elements_of(leaf.op, operands)
     if value is None or any(operand is None for operand in operands):
         return leaf.op is Op.NE
     try:
         return compare(leaf.op, value, operands)
     except TypeError:
         return False
+
+
+def elements_of(op: Op, operands: list[Any]) -> list[Any]:
+    """What a value is compared with: of `status in statuses`, where the only operand is a list, its elements.
+
+    >>> elements_of(Op.IN, [["OPEN", "DONE"]]), elements_of(Op.EQ, [["OPEN"]])
+    (['OPEN', 'DONE'], [['OPEN']])
+    """
+    if op is Op.IN and len(operands) == 1 and isinstance(operands[0], list):
+        return operands[0]
+    return operands
 
 
 def is_true_of_nothing(test: Test) -> bool:
@@ -66,7 +76,7 @@ def is_decisive(test: Test, leaf: Leaf, truths: Callable[[Leaf], bool]) -> bool:
     return truth_if_negated is not is_true(test, truths)
 
 
-def compare(op: Op, value: Any, operands: Sequence[Any], many: bool = False) -> bool:
+def compare(op: Op, value: Any, operands: Sequence[Any], is_list: bool = False) -> bool:
     """Whether a comparison is true. Of an absent attribute only `<>` is, as in DynamoDB.
 
     >>> compare(Op.BETWEEN, 3, (1, 5)), compare(Op.BEGINS_WITH, "Anna", ["An"])
@@ -76,7 +86,7 @@ def compare(op: Op, value: Any, operands: Sequence[Any], many: bool = False) -> 
     """
     if value is None:
         return op in (Op.NE, Op.NOT_EXISTS)
-    if many and op not in (Op.EXISTS, Op.NOT_EXISTS):
+    if is_list and op not in (Op.EXISTS, Op.NOT_EXISTS):
         return value in operands
     match op:
         case Op.EXISTS:

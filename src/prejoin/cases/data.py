@@ -18,15 +18,14 @@ from typing import Any, assert_never
 from msgspec.structs import replace
 
 from prejoin.cases.edge_values import EMPTY, edge_values_of, moments
+from prejoin.cases.items import Values, has_values, identities
 from prejoin.constructs.registry import initial_values
 from prejoin.types import Kind, Type
 from prejoin.workload.lookup import target, targets
 from prejoin.workload.model import Attribute, Cardinality, Entity, Workload
 from prejoin.workload.samples import CROCKFORD, SampleContent
-from prejoin.workload.tenants import is_owned, own_id
+from prejoin.workload.tenants import common_tenant, own_id
 
-Values = dict[str, Any]
-"""The attributes of an item by the document's names; an absent attribute is left out."""
 _WORDS = ("ash", "birch", "cedar", "elm", "fir", "hazel", "linden", "maple", "oak", "pine", "rowan", "willow")
 _MAX_ITEMS = 48
 """The most items of an entity: enough for several pages, few enough for a search through all of them."""
@@ -83,35 +82,33 @@ class DataGenerator:
 
     def _leading(self, entity: Entity) -> tuple[Attribute, Entity, Attribute] | None:
         """The attribute that refers to the parent: the one for which the document gives a cardinality, if any."""
-        candidates = []
+        counted_parents = {cardinality.per for cardinality in entity.cardinality}
+        candidates: list[tuple[Attribute, Entity, Attribute]] = []
         for attribute in sorted(entity.attributes, key=lambda a: not a.id):
             target_key = target(self.workload, attribute)
             if target_key and target_key[0] is not entity and self.items.get(target_key[0].name):
                 candidates.append((attribute, *target_key))
-        with_cardinality = [
-            candidate for candidate in candidates if any(c.per == candidate[1].name for c in entity.cardinality)
-        ]
-        return next(iter(with_cardinality or candidates), None)
+        counted_candidates = [candidate for candidate in candidates if candidate[1].name in counted_parents]
+        return next(iter(counted_candidates or candidates), None)
 
     def _add_children(self, entity: Entity, leading: tuple[Attribute, Entity, Attribute]) -> None:
-        attribute, parent, name = leading
-        per_parent = next((c for c in entity.cardinality if c.per == parent.name), None)
-        usual = usual_child_count(per_parent)
-        max_children = (
-            math.ceil(per_parent.count) if per_parent and per_parent.at_most and per_parent.count else _MAX_ITEMS
-        )
+        attribute, parent, part = leading
+        cardinality = next((c for c in entity.cardinality if c.per == parent.name), None)
+        # `at most 3` holds for every parent; other cardinalities are means.
+        usual_count = usual_child_count(cardinality)
+        max_count = _MAX_ITEMS
+        if cardinality and cardinality.at_most and cardinality.count:
+            max_count = math.ceil(cardinality.count)
         for at, owner in enumerate(self.items[parent.name]):
-            for _ in range(min(max_children, math.ceil(usual * _UNEQUAL[at % len(_UNEQUAL)]))):
+            for _ in range(min(max_count, math.ceil(usual_count * _UNEQUAL[at % len(_UNEQUAL)]))):
                 if len(self.items[entity.name]) < _MAX_ITEMS:
-                    self.add(entity, {attribute.name: owner[name.name], **self._same_tenant(entity, parent, owner)})
+                    self.add(entity, {attribute.name: owner[part.name], **self._same_tenant(entity, parent, owner)})
         if not self.items[entity.name]:
             self.add(entity)
 
     def _same_tenant(self, entity: Entity, parent: Entity, owner: Values) -> Values:
         """The tenant of a parent, which its children belong to as well."""
-        tenant = self.workload.tenant
-        are_both_owned = is_owned(self.workload, entity.name) and is_owned(self.workload, parent.name)
-        return {tenant.attribute: owner[tenant.attribute]} if tenant and are_both_owned else {}
+        return {name: owner[name] for name in common_tenant(self.workload, entity.name, parent.name)}
 
     def add(self, entity: Entity, values: Values | None = None) -> Values | None:
         """Generates an item and keeps it. None if all ids of the entity are used."""
@@ -125,6 +122,7 @@ class DataGenerator:
         used_identities = self._used_identities.setdefault(entity.name, set())
         if values and not entity.singleton and not used_identities.isdisjoint(identities(entity, values)):
             return None  # whatever the other attributes are
+        # First with values that others have, as usual. If these are taken together, with new ones.
         for attempt in range(30):
             item = self.make(entity, values, fresh=attempt > 5)
             if entity.singleton or used_identities.isdisjoint(identities(entity, item)):
@@ -150,25 +148,25 @@ class DataGenerator:
         items[:] = [*(() if entity.singleton else items), item]
 
     def make(self, entity: Entity, values: Values | None = None, fresh: bool = False) -> Values:
-        """Generates an item with the `known` attributes, without keeping it.
+        """Generates an item with these values, without keeping it.
 
         Values that are unique only together, as within a tenant, are those of other items as well, unless `fresh`.
         """
         self._count += 1
-        joint_names = {name for group in entity.unique for name in group} if fresh else set()
         item: Values = dict(values or {})
         owners: dict[str, Values] = {}
         self._choose_tenant(entity, item)
         for attribute in entity.attributes:
+            # References come first: they decide parts of the id, and copies of other items' values.
             self._follow(entity, attribute, item, owners)
         self._repeat_id(entity, item)
         for attribute in entity.attributes:
             if attribute.name in item or self._leaves_out(entity, attribute):
                 continue
+            is_joint = fresh and any(attribute.name in group for group in entity.unique)
+            like = replace(attribute, unique=True) if is_joint else attribute
             copied_value = self._copied_value(attribute, owners)
-            like = replace(attribute, unique=True) if attribute.name in joint_names else attribute
-            value = self.value(like) if copied_value is None else copied_value
-            item[attribute.name] = value
+            item[attribute.name] = self.value(like) if copied_value is None else copied_value
         item.update(initial_values(entity))
         return {name: value for name, value in item.items() if value is not None}
 
@@ -178,68 +176,77 @@ class DataGenerator:
 
     def _choose_tenant(self, entity: Entity, item: Values) -> None:
         """Gives an item one of a few tenants, if tenants are no entity."""
-        tenant = self.workload.tenant
-        attribute = entity.attribute(tenant.attribute) if tenant and is_owned(self.workload, entity.name) else None
-        if attribute is None or attribute.references or attribute.name in item:
-            return
-        while len(self._tenants) < _TENANTS:
-            self._tenants = [*dict.fromkeys((*self._tenants, self.value(attribute)))]
-        item[attribute.name] = self._chance.choice(self._tenants)
+        for name in common_tenant(self.workload, entity.name):
+            attribute = entity.attribute(name)
+            if attribute is None or attribute.references or name in item:
+                continue
+            while len(self._tenants) < _TENANTS:
+                self._tenants = [*dict.fromkeys((*self._tenants, self.value(attribute)))]
+            item[name] = self._chance.choice(self._tenants)
 
     def _repeat_id(self, entity: Entity, item: Values) -> None:
         """Often gives an item the id of another tenant's item, so that a missing separation of tenants shows."""
-        tenant = self.workload.tenant
-        if not self.edge_values or tenant is None or not is_owned(self.workload, entity.name):
-            return
-        mine = item.get(tenant.attribute)
-        foreign_items = [
-            candidate for candidate in self.items.get(entity.name, []) if candidate.get(tenant.attribute) != mine
-        ]
-        if mine is None or not foreign_items or self._chance.random() < 0.5:
-            return
-        other = self._chance.choice(foreign_items)
-        for part in own_id(self.workload, entity):
-            if not part.references and part.name in other:
-                item.setdefault(part.name, other[part.name])
+        for name in common_tenant(self.workload, entity.name) if self.edge_values else ():
+            foreign_items = [other for other in self.items.get(entity.name, []) if other.get(name) != item.get(name)]
+            if item.get(name) is None or not foreign_items or self._chance.random() < 0.5:
+                continue
+            other = self._chance.choice(foreign_items)
+            for part in own_id(self.workload, entity):
+                # A reference has to lead to an item of the own tenant.
+                if not part.references and part.name in other:
+                    item.setdefault(part.name, other[part.name])
 
     def _follow(self, entity: Entity, attribute: Attribute, item: Values, owners: dict[str, Values]) -> None:
         """Chooses the item that an attribute refers to, and takes over the parts of its id."""
         target_key = self._referred_entity(attribute, item)
-        if target_key is None or not (choices := self.items.get(target_key[0].name)):
+        if target_key is None:
             return
-        owner, name = target_key
-        if attribute.name in item:
-            choices = [candidate for candidate in choices if candidate.get(name.name) == item[attribute.name]]
-        shared_names = [a.name for a in owner.id if a.name in item and entity.attribute(a.name) and a is not name]
-        choices = [
-            candidate for candidate in choices if all(candidate.get(n) == item[n] for n in shared_names)
-        ] or choices
-        if not self.edge_values and attribute.name not in item:  # nobody follows themselves, who is only an example
-            referred_values = {
-                item[a.name] for a in entity.attributes if a.name in item and target(self.workload, a) == target_key
-            }
-            choices = [candidate for candidate in choices if candidate.get(name.name) not in referred_values] or choices
+        owner, part = target_key
+        choices = self._choices_of_owner(entity, attribute, item, owner, part)
         if not choices or self._leaves_out(entity, attribute):
             return
         referred_item = self._chance.choice(choices)
         owners.setdefault(owner.name, referred_item)
-        item.setdefault(attribute.name, referred_item.get(name.name))
-        for part in owner.id if len(owner.id) > 1 else ():
-            own = entity.attribute(part.name)
-            if own is not None and own.name not in item and owner is not entity:
-                item[own.name] = referred_item.get(part.name)
+        item.setdefault(attribute.name, referred_item.get(part.name))
+        if len(owner.id) > 1 and owner is not entity:
+            for other_part in owner.id:
+                if entity.attribute(other_part.name) is not None and other_part.name not in item:
+                    item[other_part.name] = referred_item.get(other_part.name)
+
+    def _choices_of_owner(
+        self, entity: Entity, attribute: Attribute, item: Values, owner: Entity, part: Attribute
+    ) -> list[Values]:
+        """The items that an attribute may refer to: those that have what the item has of the owner's id already."""
+        choices = self.items.get(owner.name, [])
+        if attribute.name in item:
+            choices = [choice for choice in choices if choice.get(part.name) == item[attribute.name]]
+        # Of a composite id, another reference of the item may hold a part: both have to be of one parent.
+        shared_names = [a.name for a in owner.id if a.name in item and entity.attribute(a.name) and a is not part]
+        shared_values = {name: item[name] for name in shared_names}
+        choices = [choice for choice in choices if has_values(choice, shared_values)] or choices
+        if self.edge_values or attribute.name in item:
+            return choices
+        return self._choices_for_example(entity, item, (owner, part), choices)
+
+    def _choices_for_example(
+        self, entity: Entity, item: Values, target_key: tuple[Entity, Attribute], choices: list[Values]
+    ) -> list[Values]:
+        """The choices without those that the item refers to already: nobody follows themselves."""
+        _, part = target_key
+        like = [attribute for attribute in entity.attributes if target(self.workload, attribute) == target_key]
+        referred_values = {item[attribute.name] for attribute in like if attribute.name in item}
+        return [choice for choice in choices if choice.get(part.name) not in referred_values] or choices
 
     def _referred_entity(self, attribute: Attribute, item: Values) -> tuple[Entity, Attribute] | None:
         """The entity that an attribute refers to; of several, the one that has its value, or any."""
         candidates = [candidate for candidate in targets(self.workload, attribute) if self.items.get(candidate[0].name)]
         if attribute.name in item:
             value = item[attribute.name]
-            candidates = [
-                candidate
-                for candidate in candidates
-                if any(i.get(candidate[1].name) == value for i in self.items[candidate[0].name])
-            ] or candidates
+            candidates = [candidate for candidate in candidates if self._is_present(*candidate, value)] or candidates
         return self._chance.choice(candidates) if len(candidates) > 1 else next(iter(candidates), None)
+
+    def _is_present(self, entity: Entity, attribute: Attribute, value: Any) -> bool:
+        return any(item.get(attribute.name) == value for item in self.items[entity.name])
 
     def _copied_value(self, attribute: Attribute, owners: Mapping[str, Values]) -> Any:
         """The value of an attribute that is a copy of another item's."""
@@ -269,16 +276,24 @@ class DataGenerator:
         """A value of an attribute's type; a new one for an id."""
         if attribute.ttl:
             return self._end(attribute)
-        kind = attribute.type.kind
         lowest, highest = self.bounds(attribute)
         if attribute.type.numeric and lowest is not None:
             return self._within(attribute, lowest, highest)
         if self.edge_values and not attribute.size and not _is_time(attribute):
-            if attribute.id or attribute.unique:
-                return self._next(attribute)
-            choices = self._pool(attribute)
-            if choices and self._chance.random() < 0.7:
-                return self._chance.choice(choices)
+            return self._edge_value(attribute)
+        return self._plain_value(attribute)
+
+    def _edge_value(self, attribute: Attribute) -> Any:
+        """A new value for an id; for other attributes mostly one of a few."""
+        if attribute.id or attribute.unique:
+            return self._next(attribute)
+        choices = self._pool(attribute)
+        if choices and self._chance.random() < 0.7:
+            return self._chance.choice(choices)
+        return self._plain_value(attribute)
+
+    def _plain_value(self, attribute: Attribute) -> Any:
+        kind = attribute.type.kind
         if kind is Kind.STRING:
             return self._text(attribute)
         if kind is Kind.BINARY and attribute.size:
@@ -313,15 +328,14 @@ class DataGenerator:
         if attribute.mutable or not self.edge_values:
             margin = min(3, (highest - lowest) // 3)
             lowest, highest = lowest + margin, highest - margin
-        edges = [
-            n for n in (lowest, lowest + 1, 9, 10, 99, 100, 999, 1000, highest - 1, highest) if lowest <= n <= highest
-        ]
-        usual = highest if self.edge_values or attribute.id or attribute.unique else min(highest, lowest + 500)
-        number = (
-            self._chance.choice(edges)
-            if self._chance.random() < 0.5 * self.edge_values
-            else self._chance.randint(lowest, usual)
-        )
+        # A key that does not pad numbers sorts 9 after 10.
+        if self._chance.random() < 0.5 * self.edge_values:
+            edges = (lowest, lowest + 1, 9, 10, 99, 100, 999, 1000, highest - 1, highest)
+            number = self._chance.choice([edge for edge in edges if lowest <= edge <= highest])
+        elif self.edge_values or attribute.id or attribute.unique:
+            number = self._chance.randint(lowest, highest)
+        else:
+            number = self._chance.randint(lowest, min(highest, lowest + 500))
         return Decimal(number) if attribute.type.kind is Kind.DECIMAL else number
 
     def _pool(self, attribute: Attribute) -> Sequence[Any]:
@@ -418,16 +432,6 @@ def usual_child_count(cardinality: Cardinality | None) -> int:
     return 12 if count is None else min(count, 12, 2 + round(math.log2(max(1, count))))
 
 
-def identities(entity: Entity, item: Values) -> list[tuple[Any, ...]]:
-    """The values that no other item of the entity may have: its id and unique attributes."""
-    groups = [tuple(a.name for a in entity.id), *((a.name,) for a in entity.attributes if a.unique), *entity.unique]
-    return [
-        (group, *(item[name] for name in group))
-        for group in dict.fromkeys(groups)
-        if group and all(item.get(name) is not None for name in group)
-    ]
-
-
 def _is_time(attribute: Attribute) -> bool:
     """Whether a text attribute is a time, by its name."""
     name = attribute.name.lower()
@@ -440,10 +444,12 @@ def entities_in_order(workload: Workload) -> list[Entity]:
     remaining = list(workload.entities)
     order: list[Entity] = []
     while remaining:
-        placed_names = {e.name for e in order}
-        ready = [e for e in remaining if _referred_to(e) <= placed_names | {e.name}] or remaining[:1]
+        placed_names = {entity.name for entity in order}
+        ready = [entity for entity in remaining if _referred_to(entity) <= placed_names | {entity.name}]
+        # Of a cycle the first one comes first.
+        ready = ready or remaining[:1]
         order += ready
-        remaining = [e for e in remaining if e not in ready]
+        remaining = [entity for entity in remaining if entity not in ready]
     return order
 
 

@@ -48,13 +48,23 @@ def _leading_attribute(workload: Workload, read: Read, first: Entity, other: Ent
     """
     if read.via:
         return first.attribute(bare_name(read.via))
-    tenant = workload.tenant.attribute if workload.tenant else ""
+    tenant = _tenant_name(workload)
+    inputs = _required_inputs(read)
+    leading = [a for a in first.attributes if any(entity is other for entity, _ in targets(workload, a))]
+    return min(leading, key=lambda a: (a.name in inputs, a.name == tenant), default=None)
+
+
+def _required_inputs(read: Read) -> set[str]:
+    """The inputs that the caller gives in every call, and by which the key finds items."""
     inputs: set[str] = set()
     for source in read.inputs:
         if source.op is Op.EQ and not source.optional and not source.filter:
             inputs.add(bare_name(source.attribute))
-    leading = [a for a in first.attributes if any(entity is other for entity, _ in targets(workload, a))]
-    return min(leading, key=lambda a: (a.name in inputs, a.name == tenant), default=None)
+    return inputs
+
+
+def _tenant_name(workload: Workload) -> str:
+    return workload.tenant.attribute if workload.tenant else ""
 
 
 def _holder_beside(
@@ -65,20 +75,22 @@ def _holder_beside(
     It is one that a relation names with it. Otherwise, of `fromTenant, fromAgent, toTenant, toAgent`, the second agent
     belongs to the second tenant.
     """
-    tenant = workload.tenant.attribute if workload.tenant else ""
-    if part.name == tenant and first.attribute(tenant):
-        return first.attribute(tenant)
+    if part.name == _tenant_name(workload) and first.attribute(part.name):
+        return first.attribute(part.name)
     place = (other.name, part.name)
     holders = [a for a in first.attributes if place in chain(workload, first, a)[1:] and a is not lead]
     if not holders:
         return first.attribute(part.name)
-    beside = _named_beside(first, other, lead)
+    related_names = _names_in_relation_with(first, other, lead)
+    for holder in holders:
+        if holder.name in related_names:
+            return holder
     alike = [a for a in first.attributes if target(workload, a) == target(workload, lead)]
-    at_its_place = holders[alike.index(lead) :]
-    return next((a for a in holders if a.name in beside), (at_its_place or holders)[0])
+    position = alike.index(lead)
+    return holders[position] if position < len(holders) else holders[0]
 
 
-def _named_beside(first: Entity, other: Entity, lead: Attribute) -> set[str]:
+def _names_in_relation_with(first: Entity, other: Entity, lead: Attribute) -> set[str]:
     """The attributes that a relation of the two entities names together with one."""
     names: set[str] = set()
     for relationship in (*other.relationships, *first.relationships):

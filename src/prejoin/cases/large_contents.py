@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, MutableMapping
 from typing import Any
 
+from prejoin.cases.case import WriteCase
 from prejoin.cases.slots import Slot
-from prejoin.cases.write_cases import WriteCase
 from prejoin.design.requests.contents import given_attributes
 from prejoin.keys.content import PART_SIZE
 from prejoin.workload.contents import contents_of

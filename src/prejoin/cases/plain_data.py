@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from prejoin.cases.data import DataGenerator, Values
+from prejoin.cases.data import DataGenerator
+from prejoin.cases.items import Values, names_item
 from prejoin.cases.sample_data import SampleData
 from prejoin.design.document.samples import sample_values
 from prejoin.design.mapping.facets import planner_facets
@@ -40,23 +41,23 @@ class PlainGenerator(DataGenerator):
                 self._follow(entity, attribute, required_values, {})
         item = sample_values(self.workload, entity, self.design, known=required_values)
         for attribute in entity.attributes if number > 1 else ():
-            if attribute.name not in required_values and attribute.name in item and self._names_item(entity, attribute):
+            is_free = attribute.name in item and attribute.name not in required_values
+            if is_free and self._differs(entity, attribute):
                 item[attribute.name] = plausible_value(self.workload, entity, attribute, number)
         for name, value in item.items():
             if isinstance(value, SampleContent):
                 item[name] = self.make_content(bytes(value))
         return item
 
-    def _names_item(self, entity: Entity, attribute: Attribute) -> bool:
+    def _differs(self, entity: Entity, attribute: Attribute) -> bool:
         """Whether two items have different values of an attribute: of the id, a unique one, or a reference."""
         if self.workload.tenant and attribute.name == self.workload.tenant.attribute:
             return False
-        is_unique = attribute.unique or any(attribute.name in group for group in entity.unique)
-        return attribute.id or is_unique or bool(attribute.references)
+        return bool(attribute.references) or names_item(entity, attribute.name)
 
     def usual_values(self, entity: Entity, attribute: Attribute) -> list[Any]:
         """The value of the first item, for an attribute that many items may share."""
-        if self._names_item(entity, attribute):
+        if self._differs(entity, attribute):
             return []
         if entity.name not in self._usual:
             assert self.design is not None

@@ -8,10 +8,11 @@ from datetime import datetime
 from typing import Any
 
 from prejoin.cases.conditions import value_of
-from prejoin.cases.constraints import Constraint, ContradictionError, Unknown, Variable, comparison, solve
-from prejoin.cases.data import Values
+from prejoin.cases.constraints import Constraint, ContradictionError, Unknown, Variable, comparison
+from prejoin.cases.items import Values
 from prejoin.cases.sample_data import SampleData
-from prejoin.cases.slots import input_variable, stored
+from prejoin.cases.search import solve
+from prejoin.cases.slots import input_variable, stored_variable
 from prejoin.cases.write_cases import NothingFitsError
 from prejoin.types import Kind
 from prejoin.workload.lookup import member_of
@@ -58,20 +59,28 @@ class _PlainReads:
         except ContradictionError as error:
             raise NothingFitsError(str(error)) from None
         for at, entity in enumerate(self.entities):
-            required_values = {a.name: values[r] for a in entity.attributes if (r := self._root(at, a)) in values}
-            required_values |= {a.name: None for a in entity.attributes if stored((at, 0), a.name) in self.absent}
-            item = self.sample.generator.make(entity, required_values)
-            self.case.items.append((entity, item))
-            for attribute in entity.attributes:
-                root = self._root(at, attribute)
-                if root[0] == "input" and attribute.name in item:  # the next item has the same value
-                    values.setdefault(root, item[attribute.name])
+            self.case.items.append((entity, self._item(at, entity, values)))
         self.case.joined = [self._joined_item(join) for join in self.resolved.joins]
         return self.case
 
+    def _item(self, at: int, entity: Entity, values: dict[Variable, Any]) -> Values:
+        """The item of an entity. Its attributes that are inputs decide these for the next items."""
+        required_values: Values = {}
+        for attribute in entity.attributes:
+            if self._root(at, attribute) in values:
+                required_values[attribute.name] = values[self._root(at, attribute)]
+            if stored_variable((at, 0), attribute.name) in self.absent:
+                required_values[attribute.name] = None
+        item = self.sample.generator.make(entity, required_values)
+        for attribute in entity.attributes:
+            root = self._root(at, attribute)
+            if root[0] == "input" and attribute.name in item:
+                values.setdefault(root, item[attribute.name])
+        return item
+
     def _constrain(self, source: Input, at: int, entity: Entity, attribute: Attribute) -> None:
         """The constraint of an input on the item of an entity."""
-        variable = stored((at, 0), attribute.name)
+        variable = stored_variable((at, 0), attribute.name)
         if source.op is Op.NOT_EXISTS:
             self.absent.add(variable)
         elif source.values and source.values[0].attribute is not None:
@@ -110,7 +119,7 @@ class _PlainReads:
 
     def _root(self, at: int, attribute: Attribute) -> Variable:
         """The variable of an attribute; that of the input which it is equal to."""
-        variable = stored((at, 0), attribute.name)
+        variable = stored_variable((at, 0), attribute.name)
         return self.roots.get(variable, variable)
 
     def _joined_item(self, join: Join) -> tuple[Entity, Values]:

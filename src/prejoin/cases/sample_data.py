@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 
-from prejoin.cases.data import DataGenerator, Values
+from prejoin.cases.data import DataGenerator
+from prejoin.cases.items import Values
 from prejoin.design.model import Design
 from prejoin.keys import Facet, Natural
 from prejoin.workload.model import Entity, Workload
@@ -32,6 +34,16 @@ class SampleData:
         """The items, by entity."""
         return self.generator.items
 
+    @property
+    def all_items(self) -> list[Values]:
+        """The items of all entities."""
+        return list(chain.from_iterable(self.items.values()))
+
+    @property
+    def tenant_name(self) -> str:
+        """The attribute that holds the tenant of items; empty without tenants."""
+        return self.workload.tenant.attribute if self.workload.tenant else ""
+
     def entity(self, name: str) -> Entity:
         entity = self.workload.entity(name)
         if entity is None:
@@ -55,6 +67,9 @@ def edge_generator(
 
 def natural_keys(facets: Iterable[Facet]) -> frozenset[str]:
     """The attributes that are keys by themselves, with nothing before or after them."""
-    forms = [form for facet in facets for form in (facet.pk, facet.sk) if form]
-    raw_forms = [f for f in forms if isinstance(f, Natural) or (f.raw and len(f.parts) == 1)]
-    return frozenset(name for form in raw_forms for name in form.attributes)
+    names: set[str] = set()
+    for facet in facets:
+        for form in (facet.pk, facet.sk):
+            if isinstance(form, Natural) or (form is not None and form.raw and len(form.parts) == 1):
+                names.update(form.attributes)
+    return frozenset(names)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from prejoin.cases.case_variation import Place
 from prejoin.cases.conditions import is_leaf_true
 from prejoin.cases.constraints import Variable
-from prejoin.cases.data import Values
+from prejoin.cases.items import Values
 from prejoin.workload.model import Action, Entity, Leaf, Test, Verb
 from prejoin.workload.program.resolved_write import Step
 
@@ -56,21 +56,33 @@ class Equality:
 
     first: Variable
     second: Variable
-    place: Place
-    """The item whose attribute it is about."""
-    name: str
     is_link: bool = False
     """Whether the code compares the stored value with the input."""
     is_agreement: bool = False
     """Whether the method refuses objects for which it does not hold."""
 
+    @property
+    def place(self) -> Place:
+        """The item whose attribute it is about."""
+        return self._attribute[1]  # type: ignore[no-any-return]
 
-def stored(place: Place, name: str) -> Variable:
+    @property
+    def name(self) -> str:
+        """The name of that attribute."""
+        return self._attribute[2]  # type: ignore[no-any-return]
+
+    @property
+    def _attribute(self) -> Variable:
+        """The variable that is no input: one of the two is an attribute of an item."""
+        return self.second if self.first[0] == "input" else self.first
+
+
+def stored_variable(place: Place, name: str) -> Variable:
     """The variable of an attribute before the write."""
     return ("stored", place, name)
 
 
-def given(place: Place, name: str) -> Variable:
+def given_variable(place: Place, name: str) -> Variable:
     """The variable of an attribute of an object that the caller gives."""
     return ("given", place, name)
 
@@ -108,13 +120,17 @@ class Term:
     def constants(self) -> list[Any]:
         return [source.value for source in self.sources if isinstance(source, Constant)]
 
+    def operands(self, values: Sequence[Any]) -> list[Any]:
+        """What it is compared with, by the values of the variables among its sources."""
+        variable_values = iter(values)
+        return [source.value if isinstance(source, Constant) else next(variable_values) for source in self.sources]
+
     def truth_of(self, *values: Any) -> bool:
         """Whether it is true for the values of its variables."""
-        return self.truth(dict(zip(self.variables, values, strict=True)))
+        if self.own is None:
+            return is_leaf_true(self.leaf, True if self.is_there else None, [])
+        return is_leaf_true(self.leaf, values[0], self.operands(values[1:]))
 
     def truth(self, values: Mapping[Variable, Any]) -> bool:
         """Whether it is true for these values."""
-        if self.own is None:
-            return is_leaf_true(self.leaf, True if self.is_there else None, [])
-        operands = [source.value if isinstance(source, Constant) else values[source] for source in self.sources]
-        return is_leaf_true(self.leaf, values[self.own], operands)
+        return self.truth_of(*(values[variable] for variable in self.variables))

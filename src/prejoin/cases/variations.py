@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, assert_never
 
 from prejoin.cases.amounts import amount_bounds, has_bounds, must_be_positive
+from prejoin.cases.case import WriteCase, WriteStep
 from prejoin.cases.case_variation import Break, Side, Variation
 from prejoin.cases.slots import Slot
-from prejoin.cases.write_cases import WriteCase, WriteStep
 from prejoin.cases.write_model import WriteModel, is_simple, needs_item, whole_item_tests
 from prejoin.constructs.registry import hiding_constructs
 from prejoin.design.counters import is_spread
@@ -44,12 +45,7 @@ def violations(model: WriteModel) -> Iterator[Variation]:
     count = 1 if is_in_steps(model) else model.variation.count
     for slot in model.slots:
         if slot.place[1] == 0:
-            yield from _of_hidden(model, slot)
-            yield from _of_item(model, slot, count)
-            yield from _of_conditions(model, slot, count)
-            yield from _of_links(model, slot, count)
-            yield from _of_settled(model, slot, count)
-            yield from _of_bounds(model, slot, count)
+            yield from _Violations(model, slot, count).all()
     for check in model.input_checks:
         yield Variation(f"`{model.text(check)}` does not hold", Break.CONDITION, check=check, count=count)
 
@@ -73,141 +69,249 @@ def is_in_steps(model: WriteModel) -> bool:
 
 def done_before(case: WriteCase) -> list[WriteStep]:
     """The steps that are done before the broken one is refused: none in a transaction."""
-    model, variation = case.model, case.variation
-    if not is_in_steps(model) or variation.place[0] < 0 or variation.kind is Break.AGREEMENT:
+    variation = case.variation
+    is_of_item = variation.place[0] >= 0 and variation.kind is not Break.AGREEMENT
+    if not is_of_item or not is_in_steps(case.model) or _is_refused_first(case):
         return []
-    broken_slot = model.slot(variation.place)
-    if broken_slot.compares_new and variation.kind in (Break.CONDITION, Break.ATTRIBUTE):
-        return []  # it is compared before anything is sent
-    is_found = broken_slot.entity.name in case.operation.found_first and not broken_slot.is_new
-    if is_found and variation.kind in (Break.LINK, Break.ITEM):
-        return []  # it is not found, so that nothing is sent
-    if model.lists and not broken_slot.action.many:
-        return []  # before lists are written one by one, the other items are checked
-    last = (_request_number(case, broken_slot.entity), variation.place[0])
-    places = [(_request_number(case, step.entity), model.actions.index(step.action)) for step in case.steps]
-    return [step for step, place in zip(case.steps, places, strict=True) if place < last]
+    broken_place = (_request_number(case, case.model.slot(variation.place).entity), variation.place[0])
+    return [step for step in case.steps if _place_of_step(case, step) < broken_place]
+
+
+def _place_of_step(case: WriteCase, step: WriteStep) -> tuple[int, int]:
+    """The number of the request that writes an item, and the position of its action."""
+    return _request_number(case, step.entity), case.model.actions.index(step.action)
+
+
+def _is_refused_first(case: WriteCase) -> bool:
+    """Whether the broken step is refused before anything is written."""
+    model, kind = case.model, case.variation.kind
+    slot = model.slot(case.variation.place)
+    if slot.compares_new and kind in (Break.CONDITION, Break.ATTRIBUTE):
+        return True  # it is compared before anything is sent
+    is_found = slot.entity.name in case.operation.found_first and not slot.is_new
+    if is_found and kind in (Break.LINK, Break.ITEM):
+        return True  # it is not found, so that nothing is sent
+    # Before lists are written one by one, the other items are checked.
+    return bool(model.lists) and not slot.action.many
 
 
 def _request_number(case: WriteCase, entity: Entity) -> int:
     """The number of the request that writes the items of an entity. Updates are sent before batches."""
     for number, request in enumerate(case.operation.requests):
-        written_actions = [action for action in request.actions if action.action is not Did.CHECK]
-        if any(action.item.entity == entity.name for action in written_actions):
-            return number
+        for action in request.actions:
+            if action.action is not Did.CHECK and action.item.entity == entity.name:
+                return number
     return 0
 
 
-def _of_hidden(model: WriteModel, slot: Slot) -> Iterator[Variation]:
-    """The item is hidden, and nothing else is wrong: no write finds it, and none creates another with its key."""
-    entity, verb = slot.entity, slot.action.verb
-    is_after_others = is_in_steps(model) and len(model.slots) > 1
-    if entity.singleton or is_after_others or slot.place[0] in model.lists or verb is Verb.PUT:
-        return
-    if slot.is_checked and not any(needs_item(check) for check in slot.checks):
-        return
-    if verb is Verb.DELETE and not slot.is_checked and not _must_exist(model, slot):
-        return
-    kind = Break.ITEM if verb is Verb.CREATE and not slot.is_checked else Break.NOTHING
-    for bound in hiding_constructs(entity):
-        # A write of a new item replaces one that counts as absent.
-        is_replaced = verb in (Verb.CREATE, Verb.UPSERT) and bound.vacant(model.sample.design) is not None
-        if slot.is_checked or not is_replaced:
-            text = f"{_one(entity)} that {bound.hidden_words}"
-            yield Variation(text, kind, slot.place, count=1, hiding=bound)
+@dataclass(frozen=True, slots=True)
+class _Violations:
+    """The rules of a write about one of its items, each broken alone."""
 
+    model: WriteModel
+    slot: Slot
+    count: int
 
-def _of_item(model: WriteModel, slot: Slot, count: int) -> Iterator[Variation]:
-    """The item as a whole exists, or does not; or another has its unique values."""
-    entity, verb = slot.entity, slot.action.verb
-    _, is_absent = whole_item_tests(slot.checks)
-    if slot.is_checked:
+    @property
+    def entity(self) -> Entity:
+        return self.slot.entity
+
+    def all(self) -> Iterator[Variation]:
+        yield from self._of_hiding()
+        yield from self._of_checked_item() if self.slot.is_checked else self._of_written_item()
+        # Shards of a counter are written without looking at their item.
+        is_spread = _is_spread(self.model, self.slot)
+        if self.slot.is_checked or not is_spread:
+            yield from self._of_conditions()
+        if self.slot.is_new or not is_spread:
+            yield from self._of_links()
+        yield from self._of_document_values()
+        if not self.slot.is_checked:
+            yield from self._of_bounds()
+            yield from self._of_amounts()
+
+    def _variation(
+        self, text: str, kind: Break, check: Test | None = None, names: tuple[str, ...] = (), value: Any = None
+    ) -> Variation:
+        return Variation(text, kind, self.slot.place, check, names, value, self.count)
+
+    # --- The item as a whole ----------------------------------------------------------------------------------------
+
+    def _of_hiding(self) -> Iterator[Variation]:
+        """The item is hidden, and nothing else is wrong: no write finds it, and none creates another with its key."""
+        if not self._can_be_hidden():
+            return
+        verb = self.slot.action.verb
+        # A create needs the hidden item in the way; for other writes it is only hidden.
+        kind = Break.ITEM if verb is Verb.CREATE and not self.slot.is_checked else Break.NOTHING
+        for bound in hiding_constructs(self.entity):
+            # A write of a new item replaces one that counts as absent.
+            is_replaced = verb in (Verb.CREATE, Verb.UPSERT) and bound.vacant(self.model.sample.design) is not None
+            if self.slot.is_checked or not is_replaced:
+                text = f"{_with_article(self.entity)} that {bound.hidden_words}"
+                yield Variation(text, kind, self.slot.place, count=1, hiding=bound)
+
+    def _can_be_hidden(self) -> bool:
+        """Whether a write is refused if the item is hidden."""
+        slot, model = self.slot, self.model
+        if self.entity.singleton or slot.place[0] in model.lists or slot.action.verb is Verb.PUT:
+            return False
+        if is_in_steps(model) and len(model.slots) > 1:
+            return False
+        if slot.is_checked:
+            return any(needs_item(check) for check in slot.checks)
+        return slot.action.verb is not Verb.DELETE or self._must_exist()
+
+    def _of_checked_item(self) -> Iterator[Variation]:
+        """An item that is only checked exists, or does not."""
+        _, is_absent = whole_item_tests(self.slot.checks)
         if is_absent:
-            yield Variation(f"{_one(entity)} that must not be there", Break.ITEM, slot.place, count=count)
-        elif any(needs_item(check) for check in slot.checks) and not entity.singleton:
-            yield Variation(f"no {entity.name} that it depends on", Break.ITEM, slot.place, count=count)
-        return
-    if entity.singleton:
-        return
-    if verb is Verb.CREATE or (verb is Verb.UPSERT and is_absent):
-        yield Variation(f"{_one(entity)} that is there already", Break.ITEM, slot.place, count=count)
-    elif _must_exist(model, slot):
-        yield Variation(f"{_one(entity)} that is not there", Break.ITEM, slot.place, count=count)
-    for group in unique_groups(entity) if verb is not Verb.DELETE else ():
-        written_names = set(group)
-        if slot.action.updates:
-            written_names &= {change.attribute for change in changes(model.write, slot.action, entity)}
-        if written_names:
-            names = [name for name in group if name not in _tenant(model, entity)]
-            text = f"{_one(entity)} with the {' and '.join(names)} of another"
-            yield Variation(text, Break.UNIQUE, slot.place, names=group, count=count)
+            yield self._variation(f"{_with_article(self.entity)} that must not be there", Break.ITEM)
+        elif any(needs_item(check) for check in self.slot.checks) and not self.entity.singleton:
+            yield self._variation(f"no {self.entity.name} that it depends on", Break.ITEM)
 
+    def _of_written_item(self) -> Iterator[Variation]:
+        """The item exists, or does not; or another has its unique values."""
+        if self.entity.singleton:
+            return
+        verb = self.slot.action.verb
+        _, is_absent = whole_item_tests(self.slot.checks)
+        if verb is Verb.CREATE or (verb is Verb.UPSERT and is_absent):
+            yield self._variation(f"{_with_article(self.entity)} that is there already", Break.ITEM)
+        elif self._must_exist():
+            yield self._variation(f"{_with_article(self.entity)} that is not there", Break.ITEM)
+        if verb is not Verb.DELETE:
+            yield from self._of_unique_values()
 
-def _must_exist(model: WriteModel, slot: Slot) -> bool:
-    """Whether the write is refused if the item does not exist."""
-    if slot.place[0] in model.lists and not model.lists[slot.place[0]].is_given:
-        return False  # it would not be among the items of the list
-    if slot.action.updates and _is_spread(model, slot):
-        return False  # it writes shards, and not the item
-    if slot.action.verb is Verb.UPDATE:
-        return True
-    if slot.place[0] in model.lists and not is_in_steps(model):
-        return True  # a given item that does not belong to the others, because there is none
-    if slot.action.verb is Verb.UPSERT:
-        return whole_item_tests(slot.checks)[0]
-    return any(needs_item(check) for check in slot.checks) or _is_counted(model, slot)
+    def _of_unique_values(self) -> Iterator[Variation]:
+        changed_names = {change.attribute for change in changes(self.model.write, self.slot.action, self.entity)}
+        for group in unique_groups(self.entity):
+            if not self.slot.action.updates or not changed_names.isdisjoint(group):
+                names = " and ".join(name for name in group if name != self.model.sample.tenant_name)
+                text = f"{_with_article(self.entity)} with the {names} of another"
+                yield self._variation(text, Break.UNIQUE, names=group)
 
+    def _must_exist(self) -> bool:
+        """Whether the write is refused if the item does not exist."""
+        slot, model = self.slot, self.model
+        belonging = model.lists.get(slot.place[0])
+        if belonging is not None and not belonging.is_given:
+            return False  # it would not be among the items of the list
+        if slot.action.updates and _is_spread(model, slot):
+            return False  # it writes shards, and not the item
+        if slot.action.verb is Verb.UPDATE:
+            return True
+        if belonging is not None and not is_in_steps(model):
+            return True  # a given item that does not belong to the others, because there is none
+        if slot.action.verb is Verb.UPSERT:
+            return whole_item_tests(slot.checks)[0]
+        return any(needs_item(check) for check in slot.checks) or self._is_counted()
 
-def _is_counted(model: WriteModel, slot: Slot) -> bool:
-    """Whether the item is deleted in a transaction that counts in another item."""
-    if slot.action.verb is not Verb.DELETE or slot.place[0] in model.lists or model.write.atomic is False:
-        return False
-    counting = {ChangeOp.ADD, ChangeOp.SUBTRACT, ChangeOp.APPEND}
-    return any(change.op in counting for action in model.actions for change in action.changes)
+    def _is_counted(self) -> bool:
+        """Whether the item is deleted in a transaction that counts in another item."""
+        slot, model = self.slot, self.model
+        if slot.action.verb is not Verb.DELETE or slot.place[0] in model.lists or model.write.atomic is False:
+            return False
+        counting = {ChangeOp.ADD, ChangeOp.SUBTRACT, ChangeOp.APPEND}
+        return any(change.op in counting for action in model.actions for change in action.changes)
 
+    # --- Conditions -------------------------------------------------------------------------------------------------
 
-def _of_conditions(model: WriteModel, slot: Slot, count: int) -> Iterator[Variation]:
-    """Each condition on an attribute, with another value, and with none."""
-    if not slot.is_checked and _is_spread(model, slot):
-        return
-    for check in slot.checks:
-        if is_of_whole_item(check):
-            continue
-        if is_simple(check):
-            yield from _of_simple_condition(slot, check, count)
-        else:
-            yield from _of_parts(model, slot, check, count)
+    def _of_conditions(self) -> Iterator[Variation]:
+        """Each condition on an attribute, with another value, and with none."""
+        for check in self.slot.checks:
+            if is_of_whole_item(check):
+                continue
+            if is_simple(check):
+                yield from self._of_simple_condition(check)
+            else:
+                yield from self._of_parts(check)
 
+    def _of_simple_condition(self, check: Test) -> Iterator[Variation]:
+        """A condition on one attribute, with another value, and with none."""
+        leaf = next(leaves(check))
+        attribute = self.entity.attribute(leaf.attribute)
+        if attribute is None or (self.slot.compares_new and _is_constant(self.slot, attribute)):
+            return  # the document says both the value and the condition
+        owner, operator = leaf.by or self.entity.name, operator_of(leaf)
+        text = f"{owner}.{attribute.name} not as the condition says"
+        if operator is not Op.EXISTS:
+            yield self._variation(text, Break.CONDITION, check)
+        if operator is Op.BETWEEN:
+            yield replace(self._variation(text, Break.CONDITION, check), side=Side.ABOVE)
+            # No case has constants as the ends that are the wrong way round.
+            text = f"{owner}.{attribute.name} between ends that are the wrong way round"
+            yield replace(self._variation(text, Break.CONDITION, check), side=Side.INVERTED)
+        if attribute.optional and operator not in (Op.NE, Op.NOT_EXISTS):
+            text = f"{owner} without {attribute.name}, which the condition needs"
+            yield self._variation(text, Break.ATTRIBUTE, check)
 
-def _of_simple_condition(slot: Slot, check: Test, count: int) -> Iterator[Variation]:
-    """A condition on one attribute, with another value, and with none."""
-    leaf = next(leaves(check))
-    attribute = slot.entity.attribute(leaf.attribute)
-    if attribute is None or (slot.compares_new and _is_constant(slot, attribute)):
-        return  # the document says both the value and the condition
-    operator = operator_of(leaf)
-    text = f"{leaf.by or slot.entity.name}.{attribute.name} not as the condition says"
-    if operator is not Op.EXISTS:
-        yield Variation(text, Break.CONDITION, slot.place, check, count=count)
-    if operator is Op.BETWEEN:
-        yield Variation(text, Break.CONDITION, slot.place, check, count=count, side=Side.ABOVE)
-        # No case has constants as the ends that are the wrong way round.
-        text = f"{leaf.by or slot.entity.name}.{attribute.name} between ends that are the wrong way round"
-        yield Variation(text, Break.CONDITION, slot.place, check, count=count, side=Side.INVERTED)
-    if attribute.optional and operator not in (Op.NE, Op.NOT_EXISTS):
-        text = f"{leaf.by or slot.entity.name} without {attribute.name}, which the condition needs"
-        yield Variation(text, Break.ATTRIBUTE, slot.place, check, count=count)
+    def _of_parts(self, check: Test) -> Iterator[Variation]:
+        """A condition with parts is false: by each of its parts, and where one of its attributes is absent."""
+        text = f"`{self.model.text(check)}` does not hold"
+        variation = self._variation(text, Break.CONDITION, check)
+        yield variation
+        for leaf, truth in _decisive_leaves(self.slot, check, is_true=False):
+            yield replace(variation, decisive=leaf, decisive_truth=truth)
+        for name in _optional_attributes(self.slot, check):
+            yield self._variation(f"{self.entity.name} without {name}, and {text}", Break.ATTRIBUTE, check, (name,))
 
+    # --- What belongs together --------------------------------------------------------------------------------------
 
-def _of_parts(model: WriteModel, slot: Slot, check: Test, count: int) -> Iterator[Variation]:
-    """A condition with parts is false: by each of its parts, and where one of its attributes is absent."""
-    text = f"`{model.text(check)}` does not hold"
-    yield Variation(text, Break.CONDITION, slot.place, check, count=count)
-    for leaf, truth in _decisive_leaves(slot, check, is_true=False):
-        yield Variation(text, Break.CONDITION, slot.place, check, count=count, decisive=leaf, decisive_truth=truth)
-    for name in _optional_attributes(slot, check):
-        text = f"{slot.entity.name} without {name}, and `{model.text(check)}` does not hold"
-        yield Variation(text, Break.ATTRIBUTE, slot.place, check, names=(name,), count=count)
+    def _of_links(self) -> Iterator[Variation]:
+        """Items that do not belong to the others, and objects that do not."""
+        # The client of one tenant fills it in. A write that is not for one tenant is given it in each object.
+        tenant = tenant_of(self.model.sample.workload, self.model.write)
+        for equality in self.model.equalities:
+            if equality.place != self.slot.place or equality.name == tenant:
+                continue
+            text = f"{_with_article(self.entity)} with another {equality.name}"
+            if equality.is_agreement:
+                yield self._variation(f"{text} than the rest of the call", Break.AGREEMENT, names=(equality.name,))
+            elif equality.is_link:
+                yield self._variation(text, Break.LINK, names=(equality.name,))
+
+    def _of_document_values(self) -> Iterator[Variation]:
+        """New objects with another value than the document sets. `_of_links` breaks their other equalities."""
+        for change in self.model.document_changes(self.slot):
+            value = change.value
+            if value is not None and (value.const is not None or value.attribute is not None):
+                text = f"{_with_article(self.entity)} with another {change.attribute} than the write sets"
+                yield self._variation(text, Break.AGREEMENT, names=(change.attribute,))
+
+    # --- Bounds -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _changes(self) -> dict[str, Change]:
+        """The change of each attribute."""
+        return {change.attribute: change for change in changes(self.model.write, self.slot.action, self.entity)}
+
+    def _of_bounds(self) -> Iterator[Variation]:
+        """Values and sums beyond the bounds of their attributes."""
+        for attribute in filter(has_bounds, self.entity.attributes):
+            name = f"{self.entity.name}.{attribute.name}"
+            change = self._changes.get(attribute.name)
+            if _is_set_by_caller(self.slot, attribute, change):
+                for value, text in _values_beyond(attribute, attribute.bounds):
+                    yield self._variation(f"{name} {text}", Break.VALUE, names=(attribute.name,), value=value)
+            is_sum = change is not None and change.op in _ADDING
+            if change is not None and is_sum and self.slot.is_stored and not _is_spread(self.model, self.slot):
+                text = f"{name} beyond its bounds after {change.op}"
+                yield self._variation(text, Break.RESULT, names=(attribute.name,))
+
+    def _of_amounts(self) -> Iterator[Variation]:
+        """Amounts of 0, negative ones, and those beyond the bounds of the attribute that the input is."""
+        workload, write = self.model.sample.workload, self.model.write
+        for change in self._changes.values():
+            attribute = self.entity.attribute(change.attribute)
+            name = change.value.param if change.value else None
+            if attribute is None or change.op not in _ADDING or not name:
+                continue
+            amounts = _values_beyond(attribute, amount_bounds(workload, write, name))
+            if must_be_positive(workload, write, change):
+                amounts += [(_value_of_type(attribute, 0), "of 0"), (_value_of_type(attribute, -1), "of -1")]
+            for value, text in amounts:
+                yield self._variation(f"an amount `{name}` {text}", Break.AMOUNT, names=(name,), value=value)
 
 
 def replaced_items(model: WriteModel) -> Iterator[Variation]:
@@ -232,12 +336,15 @@ def accepted_parts(model: WriteModel) -> Iterator[Variation]:
         if slot.place[1] or (not slot.is_checked and _is_spread(model, slot)):
             continue
         for check in slot.checks:
-            if is_of_whole_item(check) or is_simple(check):
-                continue
-            for leaf, truth in _decisive_leaves(slot, check, is_true=True):
-                yield Variation(place=slot.place, check=check, decisive=leaf, decisive_truth=truth)
-            for name in _optional_attributes(slot, check):
-                yield Variation(place=slot.place, check=check, names=(name,))
+            if not is_of_whole_item(check) and not is_simple(check):
+                yield from _accepted_parts_of(slot, check)
+
+
+def _accepted_parts_of(slot: Slot, check: Test) -> Iterator[Variation]:
+    for leaf, truth in _decisive_leaves(slot, check, is_true=True):
+        yield Variation(place=slot.place, check=check, decisive=leaf, decisive_truth=truth)
+    for name in _optional_attributes(slot, check):
+        yield Variation(place=slot.place, check=check, names=(name,))
 
 
 def _decisive_leaves(slot: Slot, check: Test, is_true: bool) -> Iterator[tuple[Leaf, bool]]:
@@ -267,61 +374,14 @@ def _optional_attributes(slot: Slot, check: Test) -> list[str]:
     names: dict[str, None] = {}
     for leaf in leaves(check):
         names |= dict.fromkeys([leaf.attribute, *(value.attribute or "" for value in values_of(leaf))])
-    attributes = [slot.entity.attribute(name) for name in names if name]
-    return [attribute.name for attribute in attributes if attribute is not None and attribute.optional]
+    attributes = filter(None, map(slot.entity.attribute, names))
+    return [attribute.name for attribute in attributes if attribute.optional]
 
 
 def _is_constant(slot: Slot, attribute: Attribute) -> bool:
     """Whether the document sets an attribute of a new item, whatever the caller gives."""
     values = [change.value for change in slot.action.changes if change.attribute == attribute.name]
     return any(value is not None and value.param is None and value.attribute is None for value in values)
-
-
-def _of_links(model: WriteModel, slot: Slot, count: int) -> Iterator[Variation]:
-    """Items that do not belong to the others, and objects that do not."""
-    if not slot.is_new and _is_spread(model, slot):
-        return
-    # The client of one tenant fills it in. A write that is not for one tenant is given it in each object.
-    tenant = tenant_of(model.sample.workload, model.write)
-    for equality in model.equalities:
-        if equality.place != slot.place or equality.name == tenant:
-            continue
-        names = (equality.name,)
-        if equality.is_agreement:
-            text = f"{_one(slot.entity)} with another {equality.name} than the rest of the call"
-            yield Variation(text, Break.AGREEMENT, slot.place, names=names, count=count)
-        elif equality.is_link:
-            text = f"{_one(slot.entity)} with another {equality.name}"
-            yield Variation(text, Break.LINK, slot.place, names=names, count=count)
-
-
-def _of_settled(model: WriteModel, slot: Slot, count: int) -> Iterator[Variation]:
-    """New objects with another value than the document sets. Other equalities of theirs are broken by `_of_links`."""
-    for change in model.document_changes(slot):
-        if change.value is not None and (change.value.const is not None or change.value.attribute is not None):
-            text = f"{_one(slot.entity)} with another {change.attribute} than the write sets"
-            yield Variation(text, Break.AGREEMENT, slot.place, names=(change.attribute,), count=count)
-
-
-def _of_bounds(model: WriteModel, slot: Slot, count: int) -> Iterator[Variation]:
-    """Values, sums and amounts beyond the bounds of their attributes."""
-    if slot.is_checked:
-        return
-    change_by_name = {change.attribute: change for change in changes(model.write, slot.action, slot.entity)}
-    for attribute in filter(has_bounds, slot.entity.attributes):
-        name = f"{slot.entity.name}.{attribute.name}"
-        change = change_by_name.get(attribute.name)
-        if _is_set_by_caller(slot, attribute, change):
-            for value, text in _values_beyond(attribute, attribute.bounds):
-                names = (attribute.name,)
-                yield Variation(f"{name} {text}", Break.VALUE, slot.place, names=names, value=value, count=count)
-        if change is not None and change.op in _ADDING and slot.is_stored and not _is_spread(model, slot):
-            text = f"{name} beyond its bounds after {change.op}"
-            yield Variation(text, Break.RESULT, slot.place, names=(attribute.name,), count=count)
-    for change in change_by_name.values():
-        changed_attribute = slot.entity.attribute(change.attribute)
-        if changed_attribute is not None and change.op in _ADDING and change.value and change.value.param:
-            yield from _of_amounts(model, slot, changed_attribute, change, count)
 
 
 def _is_spread(model: WriteModel, slot: Slot) -> bool:
@@ -338,16 +398,6 @@ def _is_set_by_caller(slot: Slot, attribute: Attribute, change: Change | None) -
     return change is not None and change.op is ChangeOp.SET
 
 
-def _of_amounts(model: WriteModel, slot: Slot, attribute: Attribute, change: Change, count: int) -> Iterator[Variation]:
-    """Amounts of 0, negative ones, and those beyond the bounds of the attribute that the input is."""
-    name = change.value.param if change.value and change.value.param else ""
-    wrong = _values_beyond(attribute, amount_bounds(model.sample.workload, model.write, name))
-    if must_be_positive(model.sample.workload, model.write, change):
-        wrong += [(_value_of_type(attribute, 0), "of 0"), (_value_of_type(attribute, -1), "of -1")]
-    for value, text in wrong:
-        yield Variation(f"an amount `{name}` {text}", Break.AMOUNT, slot.place, names=(name,), value=value, count=count)
-
-
 def _values_beyond(attribute: Attribute, bounds: tuple[int | None, int | None]) -> list[tuple[Any, str]]:
     """The values one below the least and one above the greatest, each with the bound that it breaks."""
     lowest, highest = bounds
@@ -360,11 +410,6 @@ def _value_of_type(attribute: Attribute, number: int) -> Any:
     return Decimal(number) if attribute.type.kind is Kind.DECIMAL else number
 
 
-def _tenant(model: WriteModel, entity: Entity) -> tuple[str, ...]:
-    tenant = model.sample.workload.tenant
-    return (tenant.attribute,) if tenant else ()
-
-
-def _one(entity: Entity) -> str:
+def _with_article(entity: Entity) -> str:
     is_vowel = entity.name[0] in "AEIO" or entity.name.startswith(("Up", "Un"))
     return f"{'an' if is_vowel and not entity.name.startswith('Uni') else 'a'} {entity.name}"

@@ -5,16 +5,19 @@ From `update Account by fromAccountId` comes one: the id of the stored account i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 
 from prejoin.cases.agreements import agreements, shared_inputs
+from prejoin.cases.belonging import Belonging
 from prejoin.cases.case_variation import Break
-from prejoin.cases.slots import Equality, Slot, given, input_variable, stored
+from prejoin.cases.slots import Equality, Slot, given_variable, input_variable, stored_variable
 from prejoin.cases.write_model import WriteModel, needs_item
 from prejoin.constructs.refreshed import refreshed_in
 from prejoin.workload.conditions import leaves
 from prejoin.workload.lookup import changes, target
-from prejoin.workload.model import Attribute, Comparison, Entity, Op, Verb, Write
+from prejoin.workload.model import Comparison, Op, Test, Verb, Write
 from prejoin.workload.program.resolved_write import CheckedItem
 from prejoin.workload.tenants import is_owned
 
@@ -41,46 +44,55 @@ def _tenant_equalities(model: WriteModel, slot: Slot) -> Iterator[Equality]:
     tenant = model.sample.workload.tenant
     if tenant and is_owned(model.sample.workload, slot.entity.name):
         name = tenant.attribute
-        yield Equality(model.own_attribute(slot, name), input_variable(name), slot.place, name)
+        yield Equality(model.own_attribute(slot, name), input_variable(name))
         if slot.is_new:
-            yield Equality(given(slot.place, name), stored(slot.place, name), slot.place, name)
+            yield Equality(given_variable(slot.place, name), stored_variable(slot.place, name))
 
 
 def _new_item_equalities(model: WriteModel, slot: Slot) -> Iterator[Equality]:
-    lists = model.resolved.list_inputs
-    sources = slot.step.sources
-    names_set_by_document = {c.attribute for c in slot.action.changes if c.value and c.value.param != c.attribute}
-    shared_names = shared_inputs(model.sample.workload, model.write, slot.action)
-    for name, source in sources.items():
-        if name in names_set_by_document:
-            continue
-        if slot.action.many and source in lists:
-            yield Equality(given(slot.place, name), input_variable(source, slot.place[1]), slot.place, name)
-        elif name in shared_names or (source not in lists and _is_first_with(model, slot, name)):
-            is_agreement = name in shared_names and name in model.inputs_with_parameter
-            variable = input_variable(source)
-            yield Equality(given(slot.place, name), variable, slot.place, name, is_agreement=is_agreement)
+    yield from _source_equalities(model, slot)
     for change in model.document_changes(slot):
         name, value = change.attribute, change.value
         if value is not None and value.param is not None:
             variable = model.value_variable(slot, value.param)
-            yield Equality(given(slot.place, name), variable, slot.place, name, is_agreement=True)
+            yield Equality(given_variable(slot.place, name), variable, is_agreement=True)
     if slot.is_stored:
-        base = model.sample.base(slot.entity)
-        time_names = {
-            change.attribute for change in slot.action.changes if change.value and change.value.now is not None
-        }
-        # An existing item with another number of its own would be refused because of its counter alone.
-        counter = model.sample.design.counter(slot.entity.name)
-        counter_names = counter.attributes if counter and slot.action.verb is Verb.CREATE else ()
-        for attribute in slot.entity.attributes:
-            name = attribute.name
-            if (attribute.id or name in base or name in counter_names) and name not in time_names:
-                yield Equality(given(slot.place, name), stored(slot.place, name), slot.place, name)
+        for name in _names_of_existing_item(model, slot):
+            yield Equality(given_variable(slot.place, name), stored_variable(slot.place, name))
     if slot.replaces is not None:
         for attribute in slot.entity.id:
             name = attribute.name
-            yield Equality(given(slot.place, name), stored(slot.replaces, name), slot.place, name)
+            yield Equality(given_variable(slot.place, name), stored_variable(slot.replaces, name))
+
+
+def _source_equalities(model: WriteModel, slot: Slot) -> Iterator[Equality]:
+    """The attributes of a new item that are inputs."""
+    lists = model.resolved_write.list_inputs
+    # `create Order (userId = ownerId)`: the attribute is the other input, in spite of its name.
+    names_set_by_document = {c.attribute for c in slot.action.changes if c.value and c.value.param != c.attribute}
+    shared_names = shared_inputs(model.sample.workload, model.write, slot.action)
+    for name, source in slot.step.sources.items():
+        if name in names_set_by_document:
+            continue
+        if slot.action.many and source in lists:
+            yield Equality(given_variable(slot.place, name), input_variable(source, slot.place[1]))
+        elif name in shared_names or (source not in lists and _is_first_with(model, slot, name)):
+            is_agreement = name in shared_names and name in model.inputs_with_parameter
+            variable = input_variable(source)
+            yield Equality(given_variable(slot.place, name), variable, is_agreement=is_agreement)
+
+
+def _names_of_existing_item(model: WriteModel, slot: Slot) -> list[str]:
+    """The attributes in which a new item equals the one that it meets: those of its key."""
+    names = {attribute.name for attribute in slot.entity.id} | set(model.sample.base(slot.entity))
+    # An existing item with another number of its own would be refused because of its counter alone.
+    counter = model.sample.design.counter(slot.entity.name)
+    if counter and slot.action.verb is Verb.CREATE:
+        names.update(counter.attributes)
+    for change in slot.action.changes:
+        if change.value and change.value.now is not None:
+            names.discard(change.attribute)
+    return [attribute.name for attribute in slot.entity.attributes if attribute.name in names]
 
 
 def _is_first_with(model: WriteModel, slot: Slot, name: str) -> bool:
@@ -89,7 +101,7 @@ def _is_first_with(model: WriteModel, slot: Slot, name: str) -> bool:
 
 
 def _stored_item_equalities(model: WriteModel, slot: Slot) -> Iterator[Equality]:
-    lists = model.resolved.list_inputs
+    lists = model.resolved_write.list_inputs
     base = model.sample.base(slot.entity)
     sources = dict(slot.step.sources)
     if slot.is_checked:
@@ -101,43 +113,50 @@ def _stored_item_equalities(model: WriteModel, slot: Slot) -> Iterator[Equality]
         is_of_id = name in base and any(name == attribute.name for attribute in slot.entity.id)
         may_be_absent = slot.is_checked and not any(map(needs_item, slot.checks))
         compares = not may_be_absent and slot.action.verb is not Verb.UPSERT and not is_of_id
-        yield Equality(stored(slot.place, name), input_variable(source), slot.place, name, is_link=compares)
+        yield Equality(stored_variable(slot.place, name), input_variable(source), is_link=compares)
 
 
 def _list_equalities(model: WriteModel, slot: Slot) -> Iterator[Equality]:
-    at, index = slot.place
-    membership = model.lists[at]
-    base = model.sample.base(slot.entity)
+    membership = model.lists[slot.place[0]]
+    # Of given items the code compares what the key does not hold.
+    compared_names = set(membership.own_names) if membership.is_given else set()
+    compared_names -= set(model.sample.base(slot.entity))
     for name, source in membership.inputs.items():
-        is_link = membership.is_given and name not in base
-        yield Equality(stored(slot.place, name), input_variable(source), slot.place, name, is_link)
+        is_link = name in compared_names
+        yield Equality(stored_variable(slot.place, name), input_variable(source), is_link)
     for name, (position, part) in membership.parents.items():
-        is_link = membership.is_given and name not in base
+        is_link = name in compared_names
         parent = model.own_attribute(model.slot((position, 0)), part)
-        yield Equality(stored(slot.place, name), parent, slot.place, name, is_link)
-    if membership.over is not None:
-        # All belong to the first item of the other list, so that the others have none.
-        for name, part in membership.over_attributes.items():
-            yield Equality(stored(slot.place, name), stored((membership.over, 0), part), slot.place, name)
-    if membership.between:
-        place = model.place_between(membership)
-        for name, part in membership.over_attributes.items():
-            yield Equality(stored(slot.place, name), stored(place, part), slot.place, name)
-        for name, source in membership.between_inputs.items():
-            yield Equality(stored(place, name), input_variable(source), place, name)
-    lists = model.resolved.list_inputs
+        yield Equality(stored_variable(slot.place, name), parent, is_link)
+    yield from _list_owner_equalities(model, slot, membership)
     for name, source in slot.step.sources.items():
-        if source in lists:
-            yield Equality(stored(slot.place, name), input_variable(source, index), slot.place, name)
+        if source in model.resolved_write.list_inputs:
+            yield Equality(stored_variable(slot.place, name), input_variable(source, slot.place[1]))
+
+
+def _list_owner_equalities(model: WriteModel, slot: Slot, membership: Belonging) -> Iterator[Equality]:
+    """The attributes of a list's item that are those of an item of another list."""
+    if membership.between:
+        owner_place = model.place_between(membership)
+    elif membership.over is not None:
+        # All belong to the first item of the other list, so that the others have none.
+        owner_place = (membership.over, 0)
+    else:
+        return
+    for name, part in membership.over_attributes.items():
+        yield Equality(stored_variable(slot.place, name), stored_variable(owner_place, part))
+    for name, source in membership.between_inputs.items():
+        yield Equality(stored_variable(owner_place, name), input_variable(source))
 
 
 def _agreement_equalities(model: WriteModel) -> Iterator[Equality]:
     for agreement in agreements(model.sample.workload, model.write, model.actions):
         for slot in model.slots:
             if slot.place[0] == agreement.part and not slot.is_checked:
-                owner = given((agreement.owner, 0), agreement.owner_attribute)
+                # The owner is a single item, so the first one of its action.
+                owner = given_variable((agreement.owner, 0), agreement.owner_attribute)
                 name = agreement.part_attribute
-                yield Equality(given(slot.place, name), owner, slot.place, name, is_agreement=True)
+                yield Equality(given_variable(slot.place, name), owner, is_agreement=True)
 
 
 def _reference_equalities(model: WriteModel) -> Iterator[Equality]:
@@ -145,40 +164,42 @@ def _reference_equalities(model: WriteModel) -> Iterator[Equality]:
 
     A method takes the key of a checked item from a new item that refers to it.
     """
-    workload = model.sample.workload
-    counts: dict[str, int] = {}
-    for slot in model.single:
-        counts[slot.entity.name] = counts.get(slot.entity.name, 0) + 1
+    # A reference to one of two accounts says nothing of which one.
+    counts = Counter(slot.entity.name for slot in model.single)
     for slot in model.slots:
+        if slot.action.many and not slot.is_new:
+            continue
         for other in model.single:
-            if other is slot or counts[other.entity.name] > 1 or other.is_new or other.entity is slot.entity:
-                continue
-            if slot.action.many and not slot.is_new:
-                continue
-            refers = [a for a in slot.entity.attributes if _refers_to(target(workload, a), other.entity)]
-            parts = [target_key[1].name for a in refers if (target_key := target(workload, a))]
-            for attribute, part in zip(refers, parts, strict=True):
-                if parts.count(part) > 1 and attribute is not refers[parts.index(part)]:
-                    continue
-                if slot.is_new and not slot.action.many:
-                    pass
-                elif parts.count(part) > 1 or _is_changed(model.write, slot, attribute.name):
-                    continue
-                variable = model.own_attribute(slot, attribute.name)
-                yield Equality(variable, stored(other.place, part), slot.place, attribute.name)
+            is_only_one = counts[other.entity.name] == 1 and other.entity is not slot.entity
+            if is_only_one and not other.is_new:
+                yield from _equalities_with(model, slot, other)
+
+
+def _equalities_with(model: WriteModel, slot: Slot, other: Slot) -> Iterator[Equality]:
+    """The references of an item to another one of the write."""
+    names_by_part: dict[str, list[str]] = {}
+    for attribute in slot.entity.attributes:
+        target_key = target(model.sample.workload, attribute)
+        if target_key is not None and target_key[0] is other.entity:
+            names_by_part.setdefault(target_key[1].name, []).append(attribute.name)
+    is_single_object = slot.is_new and not slot.action.many
+    for part, names in names_by_part.items():
+        # Of several references, which may mean different items, only that of an object is sure to be the first.
+        if is_single_object or (len(names) == 1 and not _is_changed(model.write, slot, names[0])):
+            variable = model.own_attribute(slot, names[0])
+            yield Equality(variable, stored_variable(other.place, part))
 
 
 def _repeated_value_equalities(model: WriteModel) -> Iterator[Equality]:
     """Attributes of new items that repeat those of an item of the write."""
     for bound in refreshed_in(model.sample.workload):
-        for slot in model.slots:
-            for other in model.single:
-                is_linked = bound.entity is slot.entity and bound.source is other.entity
-                if is_linked and slot.is_new and not other.is_new:
-                    for own, origin in bound.attributes.items():
-                        if _is_broken_condition(model, other, origin):
-                            continue  # the condition is what makes them equal
-                        yield Equality(given(slot.place, own), stored(other.place, origin), slot.place, own)
+        slots = [slot for slot in model.slots if slot.is_new and slot.entity is bound.entity]
+        sources = [slot for slot in model.single if not slot.is_new and slot.entity is bound.source]
+        for slot, source in product(slots, sources):
+            for own, origin in bound.attributes.items():
+                # Where the variation breaks a condition on the source, the condition is what makes them equal.
+                if not _is_broken_condition(model, source, origin):
+                    yield Equality(given_variable(slot.place, own), stored_variable(source.place, origin))
 
 
 def _is_broken_condition(model: WriteModel, slot: Slot, name: str) -> bool:
@@ -193,25 +214,25 @@ def _input_equalities(model: WriteModel) -> Iterator[Equality]:
     """Values that changes and conditions take from an object: `available -= amount` of a new Transfer."""
     for name in model.used_params():
         for slot in model.slots_with_input(name)[:1] if not model._is_list(name) else ():
-            yield Equality(input_variable(name), given(slot.place, name), slot.place, name)
+            yield Equality(input_variable(name), given_variable(slot.place, name))
 
 
 def _condition_equalities(model: WriteModel) -> Iterator[Equality]:
     """The conditions that an attribute is equal to an input, unless the variation breaks them."""
     for slot in model.slots:
+        if not slot.compares_new and (model.is_done(slot) or not slot.is_stored):
+            continue
         for check in slot.checks:
-            if not isinstance(check, Comparison) or check.op is not Op.EQ:
-                continue
-            input_name = check.values[0].param
             is_broken = model.variation.check is check and model.variation.place == slot.place
-            if input_name is None or is_broken or not slot.entity.attribute(check.attribute):
-                continue
-            if model.is_done(slot) and not slot.compares_new:
-                continue
-            if slot.compares_new or slot.is_stored:
-                make = given if slot.compares_new else stored
-                variable = model.value_variable(slot, input_name)
-                yield Equality(make(slot.place, check.attribute), variable, slot.place, check.attribute)
+            if isinstance(check, Comparison) and not is_broken:
+                yield from _comparison_equalities(model, slot, check)
+
+
+def _comparison_equalities(model: WriteModel, slot: Slot, comparison: Comparison) -> Iterator[Equality]:
+    name, input_name = comparison.attribute, comparison.values[0].param if comparison.values else None
+    if comparison.op is Op.EQ and input_name is not None and slot.entity.attribute(name):
+        variable_of = given_variable if slot.compares_new else stored_variable
+        yield Equality(variable_of(slot.place, name), model.value_variable(slot, input_name))
 
 
 def _is_decided_by_condition(slot: Slot, name: str, source: str) -> bool:
@@ -219,14 +240,19 @@ def _is_decided_by_condition(slot: Slot, name: str, source: str) -> bool:
 
     An id names the item, whatever a condition says of it.
     """
-    comparisons = [leaf for check in slot.checks for leaf in leaves(check) if isinstance(leaf, Comparison)]
-    own = [leaf for leaf in comparisons if leaf.attribute == name and any(v.param == source for v in leaf.values)]
+    own: list[Comparison] = []
+    for check in slot.checks:
+        own += _comparisons_with(check, name, source)
     is_fact = any(leaf in slot.checks and leaf.op is Op.EQ for leaf in own)
-    return is_fact or (bool(own) and not any(name == attribute.name for attribute in slot.entity.id))
+    is_of_id = any(name == attribute.name for attribute in slot.entity.id)
+    return is_fact or (bool(own) and not is_of_id)
 
 
-def _refers_to(target_key: tuple[Entity, Attribute] | None, entity: Entity) -> bool:
-    return target_key is not None and target_key[0] is entity
+def _comparisons_with(check: Test, name: str, source: str) -> Iterator[Comparison]:
+    """The parts of a condition that compare an attribute with an input."""
+    for leaf in leaves(check):
+        if isinstance(leaf, Comparison) and leaf.attribute == name and any(v.param == source for v in leaf.values):
+            yield leaf
 
 
 def _is_changed(write: Write, slot: Slot, name: str) -> bool:

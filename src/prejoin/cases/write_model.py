@@ -17,8 +17,9 @@ from prejoin.cases.belonging import Belonging
 from prejoin.cases.case_variation import Place, Variation
 from prejoin.cases.conditions import is_true_of_nothing
 from prejoin.cases.constraints import Constraint, Variable
+from prejoin.cases.items import is_unique
 from prejoin.cases.sample_data import SampleData
-from prejoin.cases.slots import Equality, Slot, given, input_variable, stored
+from prejoin.cases.slots import Equality, Slot, given_variable, input_variable, stored_variable
 from prejoin.design.model import Operation
 from prejoin.workload.conditions import all_leaves, is_of_whole_item, leaves, values_of
 from prejoin.workload.grammar.writes import write_checks
@@ -85,13 +86,13 @@ class WriteModel:
         return next(slot for slot in self.slots if slot.place == place)
 
     @property
-    def resolved(self) -> ResolvedWrite:
+    def resolved_write(self) -> ResolvedWrite:
         return resolve_write(self.sample.workload, self.write)
 
     @property
     def input_checks(self) -> tuple[Test, ...]:
         """The conditions on inputs that are no attributes: `n > 0`."""
-        return self.resolved.input_conditions
+        return self.resolved_write.input_conditions
 
     @property
     def untried_conditions(self) -> list[Test]:
@@ -123,13 +124,17 @@ class WriteModel:
         written_count = sum(action.entity == entity.name for action in self.actions)
         if written_count or len(own) != 1 or own[0].name in inputs:
             return max(written_count, 1)
-        naming_inputs: set[str] = set()
-        for other in touched_entities(self.sample.workload, self.write):
+        return max(len(self._names_with_id_of(entity, own[0]) & inputs), 1)
+
+    def _names_with_id_of(self, entity: Entity, part: Attribute) -> set[str]:
+        """The attributes of the write's entities that hold the id of an entity, perhaps through others."""
+        workload = self.sample.workload
+        names: set[str] = set()
+        for other in touched_entities(workload, self.write):
             for attribute in other.attributes:
-                holds_id = (entity.name, own[0].name) in chain(self.sample.workload, other, attribute)
-                if holds_id and attribute.name in inputs:
-                    naming_inputs.add(attribute.name)
-        return max(len(naming_inputs), 1)
+                if (entity.name, part.name) in chain(workload, other, attribute):
+                    names.add(attribute.name)
+        return names
 
     @property
     def single(self) -> list[Slot]:
@@ -137,7 +142,7 @@ class WriteModel:
 
     def own_attribute(self, slot: Slot, name: str) -> Variable:
         """The variable of an attribute that the caller knows of an item: of its object, or of the stored item."""
-        return given(slot.place, name) if slot.is_new else stored(slot.place, name)
+        return given_variable(slot.place, name) if slot.is_new else stored_variable(slot.place, name)
 
     def slots_with_input(self, name: str) -> list[Slot]:
         """The single new items whose attribute an input can be."""
@@ -172,6 +177,10 @@ class WriteModel:
         like = attribute_of_input(self.sample.workload, self.write, variable[1])
         return [like] if like else []
 
+    def add_attribute(self, variable: Variable, attribute: Attribute) -> None:
+        """Records that a variable has the type of an attribute."""
+        self.attributes.setdefault(variable, []).append(attribute)
+
     def document_changes(self, slot: Slot) -> list[Change]:
         """The changes that say which value an attribute of a new item has: `create Clinic (adminCount = 1)`."""
         return [*slot.step.set_by_document] if slot.is_new else []
@@ -204,11 +213,6 @@ def is_simple(check: Test) -> bool:
     """Whether a condition compares one attribute with inputs and constants, or says that it is there or not."""
     is_leaf = isinstance(check, Presence | Absence | Comparison)
     return is_leaf and all(value.attribute is None for leaf in leaves(check) for value in values_of(leaf))
-
-
-def is_unique(entity: Entity, name: str) -> bool:
-    attribute = entity.attribute(name)
-    return bool(attribute and attribute.unique) or any(name in group for group in entity.unique)
 
 
 def like_attribute(entity: Entity, attribute: Attribute) -> Attribute:

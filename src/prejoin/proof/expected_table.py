@@ -6,16 +6,16 @@ It is computed from the key templates of the design, independently of the client
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from decimal import Decimal, localcontext
 from itertools import product
 from typing import Any
 
-from prejoin.cases.data import Values
-from prejoin.cases.write_cases import WriteCase, WriteStep, has_same_unique_values
-from prejoin.constructs.construct import DeclaredConstruct, ExpectedItem, ExpectedPiece
+from prejoin.cases.case import WriteCase, WriteStep
+from prejoin.cases.items import Values, has_same_unique_values, names_item, remove_item
+from prejoin.constructs.construct import AddedConstruct, Companion, DeclaredConstruct, ExpectedItem, ExpectedPiece
 from prejoin.constructs.registry import (
     added_constructs,
     all_constructs,
@@ -57,6 +57,7 @@ class ExpectedTable:
         for entity, items in sample.items.items():
             for values in items:
                 self.items |= self.of(entity, values)
+        # The client makes up the ids of uploads, so these parts are read from the table and not computed.
         self.items |= self._parts()
         self._counters = [self._counter_keys(counter.entity) for counter in sample.design.counters]
         self._numbers = [name for counter in sample.design.counters for name in counter.attributes]
@@ -97,31 +98,34 @@ class ExpectedTable:
 
         The id of an upload is made up by the client, and read from the table.
         """
-        if step.after is None:
-            return []
-        sample = self._sample
         parts: list[Json] = []
-        for bound in added_constructs(step.entity, sample.design):
-            name = bound.item_name.content
-            value = step.after.get(name)
-            if not isinstance(value, LargeValue) or value.data is None or len(value.data) <= INLINE:
-                continue
-            upload = self._upload_of(step.entity, step.after, name)
-            place: Place = "parts"
-            if folder := bound.folder(sample.design):
-                place = "tenant" if has_tenant_folder(sample.workload, step.entity) else "objects"
-                self._wrong_objects = self._wrong_objects or self._object_difference(folder, upload, value.data)
-            size = OBJECT_SIZE if folder else PART_SIZE
-            reference = LargeValue(place, value.size, value.sha256, upload, size)
-            step.after[name] = reference
-            if name in step.changed.sets:
-                step.changed.sets[name] = reference
-            pieces = bound.kept_pieces(upload, value.data, sample.design)
-            parts += [self._part(step.entity, step.after, piece) for piece in pieces]
-        stored_parts = {self._content.key(part): part for part in parts}
-        self.items |= stored_parts
-        self._suspects |= dict.fromkeys(stored_parts)
+        after = step.after
+        if after is None:
+            return parts
+        for bound in added_constructs(step.entity, self._sample.design):
+            value = after.get(bound.item_name.content)
+            if isinstance(value, LargeValue) and value.data is not None and len(value.data) > INLINE:
+                parts += self._store_content(step, after, bound, value, value.data)
+        self._expect({self._content.key(part): part for part in parts})
         return parts
+
+    def _store_content(
+        self, step: WriteStep, after: Values, bound: AddedConstruct, value: LargeValue, data: bytes
+    ) -> list[Json]:
+        """Lets an item refer to one large content, and gives its parts."""
+        sample, name = self._sample, bound.item_name.content
+        upload = self._upload_of(step.entity, after, name)
+        folder = bound.folder(sample.design)
+        place: Place = "parts"
+        if folder:
+            place = "tenant" if has_tenant_folder(sample.workload, step.entity) else "objects"
+            self._wrong_objects = self._wrong_objects or self._object_difference(folder, upload, data)
+        size = OBJECT_SIZE if folder else PART_SIZE
+        after[name] = LargeValue(place, value.size, value.sha256, upload, size)
+        if name in step.changed.sets:
+            step.changed.sets[name] = after[name]
+        pieces = bound.kept_pieces(upload, data, sample.design)
+        return [self._part(step.entity, after, piece) for piece in pieces]
 
     def _upload_of(self, entity: Entity, values: Values, attribute: str) -> str:
         """The id of the upload that an item in the table refers to; empty if it refers to none."""
@@ -150,17 +154,18 @@ class ExpectedTable:
 
     def apply(self, step: WriteStep) -> None:
         """Records a step that was done, in the data and in the expected content."""
-        items = self._sample.items[step.entity.name]
+        sample, entity = self._sample, step.entity
         if step.before is not None:
-            items[:] = [item for item in items if item is not step.before]
+            remove_item(sample.items[entity.name], step.before)
         if step.after is not None:
-            self._sample.hidden.pop(self._own_key(step.entity, step.after), None)
-            self._sample.generator.reserve(step.entity, step.after)
-            if is_hidden(step.entity, step.after, self._sample.now):
-                self._sample.hidden[self._own_key(step.entity, step.after)] = step.entity, step.after
+            key = self._own_key(entity, step.after)
+            sample.hidden.pop(key, None)
+            sample.generator.reserve(entity, step.after)
+            if is_hidden(entity, step.after, sample.now):
+                sample.hidden[key] = entity, step.after
             else:
-                items.append(step.after)
-        self._replace(step.entity.name, step.before, step.after)
+                sample.items[entity.name].append(step.after)
+        self._replace(entity.name, step.before, step.after)
 
     def prepare(self, case: WriteCase) -> None:
         """Deletes the items that must not exist, and writes those that a case needs."""
@@ -184,8 +189,7 @@ class ExpectedTable:
         self._forget_versions(entity, item)
         if entity.singleton:
             # As it is to be stored: a put of the client would count a version.
-            for stored_item in self.of(entity.name, item).values():
-                sample.unobserved.call("PutItem", {"Item": stored_item})
+            self._put_stored(self.of(entity.name, item))
         else:
             sample.unobserved.insert(sample.package.record(entity.name, item))
         self._replace(entity.name, None, item)
@@ -194,35 +198,53 @@ class ExpectedTable:
         """Hides an item of the data, as a construct of its entity does, and returns its values then."""
         entity = bound.entity
         hidden_values = dict(bound.hidden(item, self._sample.now))
-        items = self._sample.items[entity.name]
-        items[:] = [other for other in items if other is not item]
-        for key, stored_item in self.of(entity.name, item).items():
-            self._sample.unobserved.call("DeleteItem", {"Key": self._content.key_of(stored_item)})
-            self.items.pop(key, None)
-            self._suspects[key] = None
-        for key, stored_item in self.of(entity.name, hidden_values).items():
-            self._sample.unobserved.call("PutItem", {"Item": stored_item})
-            self.items[key] = stored_item
-            self._suspects[key] = None
+        remove_item(self._sample.items[entity.name], item)
+        self._delete_stored(self.of(entity.name, item))
+        self._put_stored(self.of(entity.name, hidden_values))
         self._sample.hidden[self._own_key(entity, item)] = entity, hidden_values
         return hidden_values
 
+    def _put_stored(self, stored_items: Dump) -> None:
+        """Writes items as they are to be stored, without the client."""
+        for item in stored_items.values():
+            self._sample.unobserved.call("PutItem", {"Item": item})
+        self._expect(stored_items)
+
+    def _delete_stored(self, stored_items: Dump) -> None:
+        """Deletes items by their keys, without the client."""
+        for item in stored_items.values():
+            self._sample.unobserved.call("DeleteItem", {"Key": self._content.key_of(item)})
+        self._expect_none(stored_items)
+
+    def _expect(self, stored_items: Dump) -> None:
+        self.items |= stored_items
+        self._suspects |= dict.fromkeys(stored_items)
+
+    def _expect_none(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            self.items.pop(key, None)
+            self._suspects[key] = None
+
     def _hide_bystanders(self) -> None:
         """Adds hidden items beside the data, so that each read has some that it must not return."""
-        sample = self._sample
-        for entity in sample.workload.entities:
-            examples = list(sample.items.get(entity.name, ())[:_BYSTANDERS]) if not entity.singleton else []
-            for bound, item in product(hiding_constructs(entity), examples):
-                unlike = {a.name for a in entity.attributes if a.id or a.unique}.union(*entity.unique)
-                copied_values = {name: value for name, value in item.items() if name not in unlike}
-                tenant = sample.workload.tenant
-                if tenant and tenant.attribute in item:
-                    copied_values[tenant.attribute] = item[tenant.attribute]
-                other = sample.generator.another(entity, copied_values)
-                if other is not None and not self.items.keys() & self.of(entity.name, other).keys():
-                    sample.generator.reserve(entity, other)
-                    self.items |= self.of(entity.name, other)
-                    self.hide(bound, other)
+        for entity in self._sample.workload.entities:
+            if not entity.singleton:
+                examples = list(self._sample.items.get(entity.name, ())[:_BYSTANDERS])
+                for bound, example in product(hiding_constructs(entity), examples):
+                    self._hide_item_like(bound, example)
+
+    def _hide_item_like(self, bound: DeclaredConstruct, example: Values) -> None:
+        """Adds a hidden item with the values of another one that are not its own."""
+        sample, entity = self._sample, bound.entity
+        tenant = sample.tenant_name
+        copied_values = {
+            name: value for name, value in example.items() if name == tenant or not names_item(entity, name)
+        }
+        other = sample.generator.another(entity, copied_values)
+        if other is not None and self.items.keys().isdisjoint(self.of(entity.name, other)):
+            sample.generator.reserve(entity, other)
+            self.items |= self.of(entity.name, other)
+            self.hide(bound, other)
 
     def _own_key(self, entity: Entity, values: Values) -> Key:
         """The key of the entity's own item."""
@@ -237,19 +259,15 @@ class ExpectedTable:
         hidden_items = self._sample.hidden
         if not hidden_items:
             return
+        # The client does not find hidden items. An insert would meet the key of one, or the guard of its unique value.
         owners = {self._own_key(entity, item): None}
         for key, (other, values) in hidden_items.items():
             if other is entity and has_same_unique_values(entity, values, item):
                 owners[key] = None
         for owner in owners:
             if owner in hidden_items:
-                self._delete_hidden(*hidden_items.pop(owner))
-
-    def _delete_hidden(self, entity: Entity, item: Values) -> None:
-        for key, stored_item in self.of(entity.name, item).items():
-            self._sample.unobserved.call("DeleteItem", {"Key": self._content.key_of(stored_item)})
-            self.items.pop(key, None)
-            self._suspects[key] = None
+                other, values = hidden_items.pop(owner)
+                self._delete_stored(self.of(other.name, values))
 
     def _forget_versions(self, entity: Entity, item: Values) -> None:
         """Deletes the earlier versions of an item that had the key of another, which is to be written.
@@ -261,12 +279,12 @@ class ExpectedTable:
             return  # it stays from case to case
         versions, _ = self.beside(entity.name, {**initial_values(entity), **item})
         type_attribute = self._sample.design.type_attribute
-        for (partition, *_), version in versions.items():
-            for key, stored_item in list(self.items.items()):
-                if key[0] == partition and stored_item[type_attribute] == version[type_attribute]:
-                    self._sample.unobserved.call("DeleteItem", {"Key": self._content.key_of(stored_item)})
-                    del self.items[key]
-                    self._suspects[key] = None
+        tags = {(partition, version[type_attribute]["S"]) for (partition, *_), version in versions.items()}
+        former_items: Dump = {}
+        for key, stored_item in self.items.items():
+            if (key[0], self._entity_name(stored_item)) in tags:
+                former_items[key] = stored_item
+        self._delete_stored(former_items)
 
     def restore(self) -> None:
         """Makes table and data agree again after a pattern that failed, so that no other pattern fails because of it.
@@ -286,6 +304,7 @@ class ExpectedTable:
     def _restore_item(self, key: Key) -> None:
         """Writes the expected item, in which the numbers of its shards are, or deletes what is there instead."""
         client = self._sample.unobserved
+        # The expected item has the sum of all shards, so these must go with the item.
         for stored_key in (key, *self._shards.get(key, ())):
             if (item := self._content.items.get(stored_key)) is not None:
                 client.call("DeleteItem", {"Key": self._content.key_of(item)})
@@ -297,11 +316,11 @@ class ExpectedTable:
         try:
             self.insert(entity, item)
         except REFUSALS:
-            items = self._sample.items[entity.name]
-            items[:] = [kept_item for kept_item in items if kept_item is not item]
+            remove_item(self._sample.items[entity.name], item)
 
     def _delete(self, entity: Entity, item: Values) -> None:
         sample = self._sample
+        # A delete by the client would only hide the item, and the case needs its key to be free.
         if hiding := hiding_constructs(entity):
             self.hide(hiding[0], item)  # its delete would hide it, too
             self._purge(entity, item)
@@ -311,16 +330,13 @@ class ExpectedTable:
         self._replace(entity.name, item, None)
 
     def _replace(self, entity: str, before: Values | None, after: Values | None) -> None:
-        old = self.of(entity, before) if before is not None else {}
-        new = self.of(entity, after) if after is not None else {}
-        for key in old:
-            self.items.pop(key, None)
-        self.items |= new
+        if before is not None:
+            self._expect_none(self.of(entity, before))
+        if after is not None:
+            self._expect(self.of(entity, after))
         kept_items, dropped_keys = self.beside(entity, before, after)
-        self.items |= kept_items
-        for key in dropped_keys:
-            self.items.pop(key, None)
-        self._suspects |= dict.fromkeys((*old, *new, *kept_items, *dropped_keys))
+        self._expect(kept_items)
+        self._expect_none(dropped_keys)
 
     def beside(self, entity: str, before: Values | None, after: Values | None = None) -> tuple[Dump, list[Key]]:
         """What constructs keep beside the data after an item is replaced, and the keys of what they delete."""
@@ -367,31 +383,36 @@ class ExpectedTable:
             return wrong
         self._suspects |= dict.fromkeys(map(self._owner, self._content.refresh()))
         self._suspects = {key: None for key in self._suspects if not self._agrees(key)}
-        for key in self._suspects:
-            if (item := self.items.get(key)) is not None:
-                table_item = self._item_in_table(key)
-                wrong = "is not there" if table_item is None else f"is {table_item} instead of {item}"
-                return f"{self._entity_name(item)} {_key_text(key)} {wrong}"
-        strange = next(iter(self._suspects), None)
-        if strange is None:
-            return ""
-        return f"{self._entity_name(self._item_in_table(strange) or {})} {_key_text(strange)} should not be there"
+        # What is wrong with an expected item says more than another one that should not be there.
+        expected_keys = [key for key in self._suspects if key in self.items]
+        key = next(iter(expected_keys or self._suspects), None)
+        return "" if key is None else self._difference_of(key)
+
+    def _difference_of(self, key: Key) -> str:
+        """How the item with a key differs from the expected one."""
+        item, table_item = self.items.get(key), self._item_in_table(key)
+        if item is None:
+            return f"{self._entity_name(table_item or {})} {_key_text(key)} should not be there"
+        wrong = "is not there" if table_item is None else f"is {table_item} instead of {item}"
+        return f"{self._entity_name(item)} {_key_text(key)} {wrong}"
 
     def missed_changes(self) -> str:
         """An item that has changed without the engine telling it; empty if there is none."""
         self._content.refresh()
         followed_items, scanned_items = self._content.items, self._content.scan()
-        unlike = next(
-            (key for key in followed_items | scanned_items if followed_items.get(key) != scanned_items.get(key)), None
-        )
-        return "" if unlike is None else f"{_key_text(unlike)} was changed, and the engine's stream does not tell it"
+        for key in followed_items | scanned_items:
+            if followed_items.get(key) != scanned_items.get(key):
+                return f"{_key_text(key)} was changed, and the engine's stream does not tell it"
+        return ""
 
     def _agrees(self, key: Key) -> bool:
         item, table_item = self.items.get(key), self._item_in_table(key)
+        # Equal items may be written differently: a set has no order, and `1.0` is the number `1`.
         return item == table_item or (item is not None and table_item is not None and _is_same_item(item, table_item))
 
     def _owner(self, key: Key) -> Key:
         """The key itself; of a shard of a counter, that of its item."""
+        # The shards of a counter have a sort key of their own. Their partition key holds the id of their item.
         for base, pk, sk in self._counters:
             if key[1:] == (sk.text,) and pk.matches(key[0]):
                 values = pk.parse(key[0])
@@ -407,35 +428,39 @@ class ExpectedTable:
         shards = [items[shard_key] for shard_key in self._shards.get(key, ()) if shard_key in items]
         if own_item is None or not shards:
             return own_item or next(iter(shards), None)
-        with localcontext() as context:
-            context.prec = 2 * NUMBER_DIGITS  # exact for numbers of DynamoDB
-            sums: Json = {}
-            for name in self._numbers:
-                if any(name in shard for shard in shards):
-                    total = sum(Decimal(item[name]["N"]) for item in (own_item, *shards) if name in item)
-                    sums[name] = {"N": f"{total:f}"}
+        sums: Json = {}
+        for name in self._numbers:
+            if any(name in shard for shard in shards):
+                sums[name] = _sum_of([item[name] for item in (own_item, *shards) if name in item])
         return {**own_item, **sums}
 
     def _entity_name(self, item: Json) -> str:
         return str(item.get(self._sample.design.type_attribute, {}).get("S", "an item"))
 
     def _stored_items(self, entity: str, values: Values) -> Iterator[Json]:
-        sample, design = self._sample, self._sample.design
-        entity_definition = sample.entity(entity)
+        design = self._sample.design
+        definition = self._sample.entity(entity)
         own = design.item(entity)
         if own is None:
             return
-        yield self._item(own, own.tag, values, {a.name for a in entity_definition.attributes})
-        for copy in (i for i in design.items if i.entity == entity and i.copy):
-            if self._facets[entity, copy.copy, TABLE].has(values):
-                yield self._item(copy, copy.tag, values, held(copy, design, entity_definition))
-        for bound in all_constructs(entity_definition, design):
+        yield self._item(own, own.tag, values, {attribute.name for attribute in definition.attributes})
+        for copy in design.items:
+            if copy.entity == entity and copy.copy and self._facets[entity, copy.copy, TABLE].has(values):
+                yield self._item(copy, copy.tag, values, held(copy, design, definition))
+        for bound in all_constructs(definition, design):
             for companion in bound.companions(values, design):
-                owner = {"M": self._keys(self._facets[entity, "", TABLE], values)}
-                stored_values = {name: values[name] for name in companion.stored if values.get(name) is not None}
-                attributes = self._codec(entity).encode_values(sample.package.named(entity, stored_values))
-                keys = self._key_attributes(TABLE, companion.pk, companion.sk, values)
-                yield {_OWNER: owner, **attributes, **keys, design.type_attribute: {"S": f"{own.tag} {companion.tag}"}}
+                yield self._companion_item(own, companion, values)
+
+    def _companion_item(self, own: Item, companion: Companion, values: Values) -> Json:
+        """An item that a construct keeps beside another, such as a guard. It holds the key of its owner."""
+        sample, entity = self._sample, own.entity
+        stored_values = {name: values[name] for name in companion.stored if values.get(name) is not None}
+        return {
+            _OWNER: {"M": self._keys(self._facets[entity, "", TABLE], values)},
+            **self._codec(entity).encode_values(sample.package.named(entity, stored_values)),
+            **self._key_attributes(TABLE, companion.pk, companion.sk, values),
+            sample.design.type_attribute: {"S": f"{own.tag} {companion.tag}"},
+        }
 
     def _item(self, item: Item, tag: str, values: Values, holds: Collection[str]) -> Json:
         sample = self._sample
@@ -444,6 +469,7 @@ class ExpectedTable:
             **self._codec(item.entity).encode_values(sample.package.named(item.entity, held_values)),
             sample.design.type_attribute: {"S": tag},
         }
+        # An item has the keys of an index only if it has all their attributes: others are not in the index.
         for facet in item.facets:
             keys = self._facets[item.entity, item.copy, facet.slot]
             if keys.has(values):
@@ -471,9 +497,17 @@ class ExpectedTable:
                 key_value = form.writer(values)
                 parts = key_value if isinstance(key_value, tuple) else (key_value,)
                 for attribute, part in zip(attributes, parts, strict=True):
+                    # An attribute that is a key is already in the item, encoded as any other attribute.
                     if attribute.name not in values:
                         key_attributes[attribute.name] = {attribute.type: part if attribute.type == "S" else str(part)}
         return key_attributes
+
+
+def _sum_of(numbers: Iterable[Json]) -> Json:
+    with localcontext() as context:
+        context.prec = 2 * NUMBER_DIGITS  # exact for numbers of DynamoDB
+        total = sum(Decimal(number["N"]) for number in numbers)
+        return {"N": f"{total:f}"}
 
 
 def _is_same_item(item: Json, other_item: Json) -> bool:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from prejoin.cases.data import Values
-from prejoin.cases.write_cases import WriteCase, WriteStep
+from prejoin.cases.case import WriteCase, WriteStep
+from prejoin.cases.items import Values
 from prejoin.constructs.registry import CONSTRUCTS, ending_in
 from prejoin.design.cost.footprint import EntryWrite, PageRead, entries_of, held
 from prejoin.design.cost.units import sum_units
@@ -37,6 +37,7 @@ def read_units(sample: SampleTable, operation: Operation, calls: Sequence[Call],
         sizes, number = _sizes(sample, call, stored_items), _request(operation, call)
         if sizes is None or number is None:
             return None
+        # DynamoDB rounds up each item of a batch to 4 KB, and the sum of a Query's page.
         page_reads = [PageRead(size) for size in sizes] if call.operation in _BATCH_READS else [PageRead(sum(sizes))]
         pages.setdefault(number, []).extend(page_reads)
     return sum_units(operation, pages, {}).read
@@ -55,6 +56,7 @@ def _keys_read(sample: SampleTable, call: Call) -> list[Json]:
     """The keys of the items that a call reads, or the items themselves."""
     match call.operation:
         case "Query":
+            # A filter removes items from the response after they were read and charged.
             return sample.looked_at[id(call)] if id(call) in sample.looked_at else call.response["Items"]
         case "GetItem":
             return [call.request["Key"]]
@@ -77,6 +79,7 @@ def _sizes(sample: SampleTable, call: Call, stored_items: Dump) -> list[int] | N
     sizes = []
     for item in items:
         item_in_table = stored_items.get(tuple(text for name in names for text in item[name].values()))
+        # An index charges for the attributes that it holds, the table for the whole item.
         part = held(slot, sample.design, item_in_table) if item_in_table is not None else None
         sizes.append(item_size(part) if part is not None else 0)
     return sizes
@@ -196,6 +199,7 @@ class _WriteCharges:
         kept_items, dropped_keys = self.before.beside(step.entity.name, step.before, step.after)
         for item in kept_items.values():
             number = self._writing_request(item)
+            # A delete is charged for the size of the item before; one of an item that is not there costs a unit.
             dropped_items = [self.before.items.get(key) for key in dropped_keys]
             sizes = [item_size(dropped_item) if dropped_item else 0 for dropped_item in dropped_items]
             self._add(number, entries_of(self.sample.design, None, item))
@@ -257,6 +261,7 @@ def _as_sent(operation: Operation, calls: Sequence[Call]) -> Operation:
     write_calls = [call.operation for call in calls if call.operation not in READS]
     if len(write_calls) != 1 or write_calls[0] not in {Called.PUT, Called.UPDATE, Called.DELETE}:
         return operation
+    # A transaction costs twice as much as a single write. The client sends one of a single item as a single write.
     requests = [
         replace(r, call=Called(write_calls[0])) if r.call is Called.TRANSACT_WRITE else r for r in operation.requests
     ]
@@ -284,6 +289,7 @@ def _writing_request(sample: SampleTable, operation: Operation, item: Json) -> i
             entity = action.item.entity
             own = sample.design.item(entity)
             name = own.tag if own else entity
+            # A copy has the tag `Entity.copy`, a guard `Entity unique …`, and an item of a construct its name in it.
             of_constructs = [f"{name} {construct.name}" for construct in CONSTRUCTS]
             if tag == name or tag.startswith((f"{name}.", f"{name} unique ", *of_constructs)):
                 return at

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from prejoin.cases.data import Values
-from prejoin.cases.write_cases import WriteCase, WriteStep
+from prejoin.cases.case import WriteCase, WriteStep
+from prejoin.cases.items import Values
 from prejoin.constructs.history import VERSION
 from prejoin.proof.expected_table import ExpectedTable
 from prejoin.proof.sample_table import REFUSALS, SampleTable
@@ -27,6 +27,7 @@ def prove_histories(sample: SampleTable, expected_table: ExpectedTable) -> str:
         if not versions or not items:
             continue
         item = items[0]
+        # Two more than are kept, so that an oldest version is deleted twice.
         for number in range(versions + 2):
             try:
                 item = _add_version(sample, expected_table, entity, item)
@@ -57,6 +58,7 @@ def fill_histories(sample: SampleTable, expected_table: ExpectedTable, case: Wri
             continue
         for _ in range(versions):
             before = _add_version(sample, expected_table, step.entity, before)
+        # The write counts on from the version that the item has now.
         if after is not None:
             after = {**after, VERSION: after[VERSION] + versions}
         case.steps[position] = replace(step, before=before, after=after)

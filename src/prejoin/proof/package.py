@@ -38,6 +38,7 @@ class LoadedPackage:
         self.rendered = rendered_package
         self._workload = workload
         self.store = MemoryStore()
+        # The modules are those of production; only the store of contents is one in memory.
         modules = _load(rendered_package, self.store)
         title = rendered_package.names.title
         self.schema: Schema = modules["schema"].SCHEMA
@@ -79,6 +80,7 @@ class LoadedPackage:
         repository = cls(client)
         if is_scoped(self._workload, method.pattern):
             repository = getattr(repository, OF_TENANT)(tenant)
+        # As an application calls it: what has a default by its name.
         positional = [arguments[param.name] for param in method.params if not param.default]
         options = {p.name: arguments[p.name] for p in method.params if p.default and p.name in arguments}
         return getattr(repository, method.name)(*positional, **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -57,10 +58,11 @@ def prove(
         sample = SampleTable.create(workload, design, transport, now, seed, edge_values=True, package=package)
     except (SchemaError, TemplateError) as error:
         problem = f"no table can be made from the design: {error}"
-        patterns = tuple(PatternProof(p.id, p.description, problem=problem) for p in workload.patterns)
+        patterns = tuple(PatternProof.of(pattern, problem) for pattern in workload.patterns)
         return Proof(patterns, blocked=problem)
     expected_table = ExpectedTable(sample)
     items = len(expected_table.items)
+    # A difference before the first pattern is a finding of its own, and must not fail all patterns.
     wrong = expected_table.difference() or prove_contents(sample)
     if wrong:
         expected_table.restore()
@@ -103,17 +105,16 @@ def _prove_or_report(pattern: Pattern, prove_pattern: Callable[[], PatternProof]
     try:
         return prove_pattern()
     except Exception as error:
-        problem = f"the proof has a bug: {type(error).__name__}: {error}"
-        return PatternProof(pattern.id, pattern.description, problem=problem)
+        return PatternProof.of(pattern, f"the proof has a bug: {type(error).__name__}: {error}")
 
 
 def _unproven(sample: SampleTable, pattern: Pattern) -> PatternProof | None:
     """The result for a pattern that the design does not serve; None for one that can be run."""
     if reason := sample.out_of_scope.get(pattern.id):
-        return PatternProof(pattern.id, pattern.description, problem=reason, out_of_scope=True)
+        return replace(PatternProof.of(pattern, reason), out_of_scope=True)
     operation = sample.design.operation(pattern.id)
     if operation is None:
-        return PatternProof(pattern.id, pattern.description, problem="it is not in the design")
+        return PatternProof.of(pattern, "it is not in the design")
     if not operation.served:
-        return PatternProof(pattern.id, pattern.description, problem=operation.problem, remedy=operation.remedy)
+        return replace(PatternProof.of(pattern, operation.problem), remedy=operation.remedy)
     return None

@@ -32,4 +32,4 @@ def _read(sample: SampleTable, content: StoredContent, start: int, *, asynchrono
         record = await sample.async_client.get(cls, consistent=True, **content.key)
         return await read_large(sample.async_client, record, field, start)
 
-    return bytes(sample.awaited(read()))
+    return bytes(sample.result_of(read()))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from prejoin.cases.brute_force import BruteForce, Found, difference
+from prejoin.cases.brute_force import BruteForce, FoundItems, difference
 from prejoin.cases.read_cases import Inputs, read_cases
 from prejoin.design.mapping.map_reads import map_read
 from prejoin.design.model import TABLE, Operation, Request
@@ -27,18 +27,18 @@ _PAGE = 2
 """Items per page when pages are walked: small, so that every kind of boundary falls into one."""
 
 
-def prove_read(sample: SampleTable, read: Read, expected: ExpectedTable | None = None) -> PatternProof:
+def prove_read(sample: SampleTable, read: Read, expected_table: ExpectedTable | None = None) -> PatternProof:
     """Proves a read that the design serves: the inputs that find most first, then others."""
     operation = sample.design.operation(read.id)
     assert operation is not None  # served
     method = sample.package.methods.get(read.id)
     if method is None:
-        return PatternProof(read.id, read.description, problem="no key of the design serves it")
-    expected_items = (expected or ExpectedTable(sample)).items
+        return PatternProof.of(read, "no key of the design serves it")
+    expected_items = (expected_table or ExpectedTable(sample)).items
     brute_force = BruteForce(read, sample.workload, sample.now)
     reading = _ReadCheck(sample, brute_force, method)
     inputs = read_cases(sample, brute_force)
-    first, pages, case_inputs = PatternProof(read.id, read.description), 0, inputs[0]
+    first, pages, case_inputs = PatternProof.of(read), 0, inputs[0]
     try:
         for at, case_inputs in enumerate(inputs):
             with sample.watched() as calls:
@@ -48,6 +48,7 @@ def prove_read(sample: SampleTable, read: Read, expected: ExpectedTable | None =
                 read.id, read.description, tuple(calls), answer.count, case_inputs, at + 1, pages, predicted=units
             )
             wrong = reading.difference(case_inputs, answer) or units_difference(calls, units)
+            # The requests of other cases have other values only, so those of the first are compared with the design.
             if at == 0:
                 first = proof
                 wrong = wrong or _design_difference(sample, read, operation, calls)
@@ -58,9 +59,9 @@ def prove_read(sample: SampleTable, read: Read, expected: ExpectedTable | None =
             if wrong:
                 return replace(proof, pages=pages, wrong=wrong)
     except REFUSALS as error:
-        return PatternProof(read.id, read.description, given=case_inputs, problem=str(error))
+        return replace(PatternProof.of(read, str(error)), given=case_inputs)
     except (BrokenMethodError, LookupError, ValueError) as error:
-        return PatternProof(read.id, read.description, given=case_inputs, cases=1, wrong=str(error))
+        return replace(PatternProof.of(read, wrong=str(error)), given=case_inputs, cases=1)
     return replace(first, cases=len(inputs), pages=pages)
 
 
@@ -68,7 +69,7 @@ def prove_read(sample: SampleTable, read: Read, expected: ExpectedTable | None =
 class _Answer:
     """The answer of a method, by the document's names."""
 
-    items: Found
+    items: FoundItems
     """The items of all entities; for a join, those of the first entity."""
     records: tuple[Any, ...] = ()
     joined: tuple[Mapping[Any, Any], ...] = ()
@@ -92,14 +93,14 @@ class _ReadCheck:
         self.brute_force = brute_force
         self.method = method
         self.paged = any(param.meaning == Option.AFTER for param in method.params)
-        tenant = sample.workload.tenant
-        self._tenant = tenant.attribute if tenant else ""
 
     def call(self, inputs: Inputs, asynchronous: bool = False, **options: Any) -> _Answer:
         """Calls the method with the inputs."""
         arguments = read_arguments(self.method, inputs, self.sample.now) | options
         try:
-            result = self.sample.run(self.method, arguments, inputs.get(self._tenant), asynchronous=asynchronous)
+            result = self.sample.run(
+                self.method, arguments, inputs.get(self.sample.tenant_name), asynchronous=asynchronous
+            )
         except TooMany:
             return _Answer([], too_many=True)
         joined_objects: Sequence[Mapping[Any, Any]] = ()
@@ -107,6 +108,7 @@ class _ReadCheck:
             return _Answer([], number=result)
         if self.brute_force.joined:
             result, *joined_objects = result
+        # A method for one item returns it or None, the others a page, a list or a collection of several entities.
         is_several = isinstance(result, Page | Collection | list)
         records = tuple(result) if is_several else () if result is None else (result,)
         items = [self.sample.package.values(record) for record in records]
@@ -114,7 +116,7 @@ class _ReadCheck:
             items, records, tuple(joined_objects), cursor=getattr(result, "cursor", None) if is_several else None
         )
 
-    def expected_answer(self, inputs: Inputs) -> Found:
+    def expected_answer(self, inputs: Inputs) -> FoundItems:
         return self.brute_force.answer(self.sample.items, inputs)
 
     def difference(self, inputs: Inputs, answer: _Answer) -> str:
@@ -123,11 +125,8 @@ class _ReadCheck:
         if answer.too_many:
             return "" if len(expected_items) > 1 else "too many items were found"
         if answer.number is not None:
-            return (
-                ""
-                if answer.number == len(expected_items)
-                else f"{answer.number} counted instead of {len(expected_items)}"
-            )
+            is_right = answer.number == len(expected_items)
+            return "" if is_right else f"{answer.number} counted instead of {len(expected_items)}"
         wrong = difference(
             answer.items, self.with_view_attributes(answer, expected_items), self.brute_force.most_items()
         )
@@ -149,14 +148,14 @@ class _ReadCheck:
         sorts = {name for bound, _ in self.brute_force.sorts for name in bound.values()}
         return not self.is_view(answer) or sorts <= self.sample.package.holds(answer.records[0])
 
-    def with_view_attributes(self, answer: _Answer, expected_items: Found) -> Found:
+    def with_view_attributes(self, answer: _Answer, expected_items: FoundItems) -> FoundItems:
         """Expected items with the attributes that a view has."""
         if not self.is_view(answer):
             return expected_items
         view_names = self.sample.package.holds(answer.records[0])
         return [(name, {k: v for k, v in values.items() if k in view_names}) for name, values in expected_items]
 
-    def _join_difference(self, entity: Entity, answer: Found, objects: Mapping[Any, Any]) -> str:
+    def _join_difference(self, entity: Entity, answer: FoundItems, objects: Mapping[Any, Any]) -> str:
         """How the items that a join has fetched differ from those that the first ones refer to.
 
         Each is in the result under the values of some of its attributes; under which ones is a matter of the code.
@@ -200,30 +199,42 @@ class _ReadCheck:
 
         Together they have to be what is read at once, also in the order of items that sort equal.
         """
-        read = self.brute_force.read
         expected_items = self.expected_answer(inputs)
         if not self.paged or len(expected_items) < 2:
             return "", 0
+        # One more than expected, so that the read does not stop where it should have ended.
         whole_answer = self.call(inputs, limit=len(expected_items) + 1)
-        wrong = difference(whole_answer.items, self.with_view_attributes(whole_answer, expected_items))
-        limit = read.limit or read.page
-        if not wrong and limit and self.call(inputs, limit=limit).items != whole_answer.items[:limit]:
+        wrong = self._whole_difference(inputs, whole_answer, expected_items)
+        if wrong:
+            return wrong, 0
+        return self._paged_difference(inputs, whole_answer.items)
+
+    def _whole_difference(self, inputs: Inputs, answer: _Answer, expected_items: FoundItems) -> str:
+        """How all items, read at once, differ from the brute-force ones, and from those read with the limit."""
+        wrong = difference(answer.items, self.with_view_attributes(answer, expected_items))
+        limit = self.brute_force.read.limit or self.brute_force.read.page
+        if not wrong and limit and self.call(inputs, limit=limit).items != answer.items[:limit]:
             wrong = f"the first {limit} items are not the first of all"
-        if not wrong and self.shows_order(whole_answer):
-            wrong = self.brute_force.disorder(whole_answer.items, expected_items)
-        paged_items: Found = []
+        if not wrong and self.shows_order(answer):
+            wrong = self.brute_force.disorder(answer.items, expected_items)
+        return wrong
+
+    def _paged_difference(self, inputs: Inputs, whole_items: FoundItems) -> tuple[str, int]:
+        """How the items of all pages differ from those read at once, and the number of pages."""
+        paged_items: FoundItems = []
         cursor, pages = None, 0
-        while not wrong and (cursor is not None or not pages):
+        while cursor is not None or not pages:
             page = self.call(inputs, limit=_PAGE, after=cursor)
             cursor, pages = page.cursor, pages + 1
             paged_items += page.items
             if len(page.items) > _PAGE:
-                wrong = f"a page of {len(page.items)} items, and {_PAGE} were asked for"
-            elif pages > len(whole_answer.items) + 1:
-                wrong = "pages without end"
-        if not wrong and paged_items != whole_answer.items:
-            wrong = f"the pages have other items than one read: {len(paged_items)}, not {len(whole_answer.items)}"
-        return wrong, pages
+                return f"a page of {len(page.items)} items, and {_PAGE} were asked for", pages
+            # A page may be empty where a filter removes its items, but each request has to come further.
+            if pages > len(whole_items) + 1:
+                return "pages without end", pages
+        if paged_items != whole_items:
+            return f"the pages have other items than one read: {len(paged_items)}, not {len(whole_items)}", pages
+        return "", pages
 
 
 def _request_text(call: Call) -> str:

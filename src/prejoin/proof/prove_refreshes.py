@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from prejoin.cases.belonging import references
-from prejoin.cases.data import Values
-from prejoin.cases.write_cases import WriteStep
+from prejoin.cases.case import WriteStep
+from prejoin.cases.items import Values
 from prejoin.constructs.construct import RefreshedConstruct
 from prejoin.design.cost.refreshes import refreshes
 from prejoin.patterns.follows import refresh
@@ -24,21 +24,36 @@ def prove_refreshes(sample: SampleTable, expected_table: ExpectedTable) -> str:
     constructs = [refresh.bound for refresh in refreshes(sample.workload, sample.design)]
     if wrong := _unrefreshed_attribute(sample, constructs):
         return wrong
-    sources = {bound.source.name: bound.source for bound in constructs}
-    for name, source in sources.items():
-        for turn, item in enumerate(list(sample.items.get(name, []))):
-            key = sample.package.named(name, {part: item[part] for part in sample.base(source)})
-            own = [bound for bound in constructs if bound.source is source]
-            try:
-                differing = _expect(sample, expected_table, own, item)
-                count = _refresh(sample, name, key, asynchronous=turn % 2 == 1)
-            except (*REFUSALS, ValueError) as error:
-                return f"{name} {key} cannot be refreshed: {error}"
-            if count != differing:
-                return f"a refresh of {name} {key} updated {count} items, and {differing} differed from it"
-            if wrong := expected_table.difference():
-                return f"after a refresh of {name} {key}: {wrong}"
+    for source in {bound.source.name: bound.source for bound in constructs}.values():
+        own = [bound for bound in constructs if bound.source is source]
+        for turn, item in enumerate(list(sample.items.get(source.name, []))):
+            wrong = _prove_refresh(sample, expected_table, own, item, asynchronous=turn % 2 == 1)
+            if wrong:
+                return wrong
     return ""
+
+
+def _prove_refresh(
+    sample: SampleTable,
+    expected_table: ExpectedTable,
+    constructs: Sequence[RefreshedConstruct],
+    item: Values,
+    *,
+    asynchronous: bool,
+) -> str:
+    """Refresh one source, and return what is wrong; empty if nothing is. The constructs are those of its entity."""
+    source = constructs[0].source
+    key = sample.package.named(source.name, {part: item[part] for part in sample.base(source)})
+    text = f"{source.name} {key}"
+    try:
+        expected_count = _expect(sample, expected_table, constructs, item)
+        count = _refresh(sample, source.name, key, asynchronous=asynchronous)
+    except (*REFUSALS, ValueError) as error:
+        return f"{text} cannot be refreshed: {error}"
+    if count != expected_count:
+        return f"a refresh of {text} updated {count} items, and {expected_count} differed from it"
+    wrong = expected_table.difference()
+    return f"after a refresh of {text}: {wrong}" if wrong else ""
 
 
 def _unrefreshed_attribute(sample: SampleTable, constructs: Iterable[RefreshedConstruct]) -> str:
@@ -68,10 +83,10 @@ def _refresh(sample: SampleTable, name: str, key: dict[str, Any], *, asynchronou
     if not asynchronous:
         return refresh(sample.client, cls, **key)
 
-    async def refreshed() -> int:
+    async def refresh_items() -> int:
         return await refresh(sample.async_client, cls, **key)
 
-    return int(sample.awaited(refreshed()))
+    return int(sample.result_of(refresh_items()))
 
 
 def _expect(

@@ -26,6 +26,7 @@ def prove_table(sample: SampleTable) -> Iterator[str]:
             yield f"the table has no index {slot.name}"
         else:
             yield from _index_differences(slot, index, sample.design)
+    # Each index is paid for with every write, so one too many is a difference, too.
     yield from (f"the table has an index {name}, which is not in the design" for name in created_indexes)
     ttl = sample.unobserved.call("DescribeTimeToLive", {})["TimeToLiveDescription"].get("AttributeName", "")
     ttl_attribute = _ttl_attribute(sample)
@@ -72,6 +73,7 @@ def _untimely_items(sample: SampleTable) -> Iterator[str]:
     content = TableContent(sample.unobserved, [key.name for key in (*base.pk, *base.sk)], None)
     for stored_item in content.scan().values() if names else ():
         tag = stored_item.get(sample.design.type_attribute, {}).get("S", "")
+        # DynamoDB ignores a time to live that is a text, without an error.
         if tag in names and names[tag] in stored_item and "N" not in stored_item[names[tag]]:
             yield f"{tag}.{names[tag]} is not stored as a number of seconds, so DynamoDB does not delete its items"
             return

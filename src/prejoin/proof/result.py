@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from prejoin.table.client.observe import Call
+from prejoin.workload.model import Pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,11 @@ class PatternProof:
     remedy: str = ""
     out_of_scope: bool = False
     """Whether the document excludes the pattern from this table."""
+
+    @classmethod
+    def of(cls, pattern: Pattern, problem: str = "", wrong: str = "") -> PatternProof:
+        """The proof of a pattern, before or without a case that was run."""
+        return cls(pattern.id, pattern.description, problem=problem, wrong=wrong)
 
     @property
     def right(self) -> bool:

@@ -10,9 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple, assert_never
+from typing import Any, NamedTuple
 
-from prejoin.cases.data import DataGenerator, Values
+from prejoin.cases.data import DataGenerator
+from prejoin.cases.items import Values
 from prejoin.cases.plain_data import PlainGenerator
 from prejoin.cases.sample_data import SampleData, edge_generator
 from prejoin.design.mapping.facets import planner_facets
@@ -32,23 +33,7 @@ from prejoin.table.codec.values import Json
 from prejoin.table.errors import TableError
 from prejoin.transport import Transport
 from prejoin.workload.contents import contents_of
-from prejoin.workload.model import (
-    Accept,
-    AtMost,
-    ContentPlace,
-    CounterShards,
-    FixedKey,
-    IndexKeys,
-    Minimise,
-    Naming,
-    OutOfScope,
-    OwnTable,
-    Spread,
-    Under,
-    Unproven,
-    Without,
-    Workload,
-)
+from prejoin.workload.model import Accept, Workload
 
 REFUSALS = (TableError, DynamoDBError, KeyValueError)
 """The errors of requests that the client or DynamoDB refuses."""
@@ -119,6 +104,8 @@ class SampleTable(SampleData):
 
         def observe(call: Call) -> None:
             calls.append(call)
+            # Items that a filter removes are charged, and the response has only their number. They are read again
+            # at once, because a later write may change them.
             if call.operation == "Query" and {"FilterExpression", "Select"} & call.request.keys():
                 looked_at[id(call)] = list(proof_client.call("Query", _whole(call.request))["Items"])
 
@@ -151,16 +138,17 @@ class SampleTable(SampleData):
         stream_options: dict[str, Any] = {"StreamSpecification": STREAM} if change_source else {}
         proof_client.create_table(**stream_options)
         for name, items in generator.make_all().items():
-            items[:] = [values for values in items if sample._filled(name, values)]
+            items[:] = [values for values in items if sample._write_item(name, values)]
         return sample
 
-    def _filled(self, entity: str, values: Values) -> bool:
+    def _write_item(self, entity: str, values: Values) -> bool:
         """Writes an item of the data. One that cannot be written is a finding about the design."""
         if self.design.item(entity) is None:
             self.unwritable.append(f"{entity} {values} cannot be written: the design has no key for it")
             return False
         counter = self.design.counter(entity)
         counted_names = [name for name in counter.attributes if values.get(name) is not None] if counter else []
+        # Of a sharded counter a part of each number is in a shard, so that a read which forgets the shards is wrong.
         own = {**values, **{name: values[name] - _COUNTED for name in counted_names}}
         try:
             own |= self._store_contents(entity, values)
@@ -181,6 +169,7 @@ class SampleTable(SampleData):
         stored_values: Values = {}
         cls, fields = self.package.classes[entity], self.package.fields[entity]
         for attribute in contents_of(self.entity(entity)):
+            # One content in parts for each attribute is enough: each has hundreds of kilobytes.
             first = (entity, attribute.name) not in [content[:2] for content in self.contents]
             if first and attribute.name in values:
                 base = {name: values[name] for name in self.base(self.entity(entity))}
@@ -193,34 +182,13 @@ class SampleTable(SampleData):
     @property
     def out_of_scope(self) -> dict[str, str]:
         """The patterns that the document excludes from this table, with the reason."""
-        class_names: dict[str, str] = {}
+        reasons: dict[str, str] = {}
         for decision in self.workload.decisions:
-            match decision.pin:
-                case OutOfScope(pattern):
-                    class_names[pattern] = "it is out of scope"
-                case Accept(pattern):
-                    operation = self.design.operation(pattern)
-                    if operation is not None and not operation.served:
-                        class_names[pattern] = f"{operation.problem}, which the document accepts"
-                case (
-                    Under()
-                    | AtMost()
-                    | Without()
-                    | Spread()
-                    | CounterShards()
-                    | ContentPlace()
-                    | FixedKey()
-                    | Minimise()
-                    | IndexKeys()
-                    | Unproven()
-                    | Naming()
-                    | OwnTable()
-                    | None
-                ):
-                    pass
-                case _:
-                    assert_never(decision.pin)
-        return class_names
+            if isinstance(decision.pin, Accept):
+                operation = self.design.operation(decision.pin.pattern)
+                if operation is not None and not operation.served:
+                    reasons[decision.pin.pattern] = f"{operation.problem}, which the document accepts"
+        return {**reasons, **dict.fromkeys(self.workload.out_of_scope, "it is out of scope")}
 
     @contextmanager
     def watched(self) -> Iterator[list[Call]]:
@@ -240,14 +208,14 @@ class SampleTable(SampleData):
         """
         try:
             if asynchronous:
-                return self.awaited(self.package.call(self.async_client, method, arguments, tenant))
+                return self.result_of(self.package.call(self.async_client, method, arguments, tenant))
             return self.package.call(self.client, method, arguments, tenant)
         except (*REFUSALS, LookupError, ValueError):
             raise
         except Exception as error:
             raise BrokenMethodError(f"`{method.name}` raised {type(error).__name__}: {error}") from error
 
-    def awaited(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+    def result_of(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """The result of a coroutine of the async client."""
         return self._loop.run(coroutine)
 

@@ -50,6 +50,7 @@ class SentItems:
                 positions = tuple(at for at, item in enumerate(documented_items) if item.is_instance(effect, key))
                 if not positions:
                     return f"it sent a {effect} of {key}, which is not in the requests of the design"
+                # Several documented items may have keys of one form. Then only the number of them all can be compared.
                 times[positions] += 1
                 if times[positions] > sum(documented_items[at].times for at in positions):
                     return f"it sent a {effect} of {key} and others like it, more than the requests of the design have"
@@ -132,4 +133,5 @@ def _key_of(body: Mapping[str, Any], design: Design) -> Mapping[str, str]:
 def _pattern(template: str) -> re.Pattern[str]:
     """The values that can be made of a template: its texts are in them, in their places."""
     parts = re.split(r"(\{[^{}]*\})", template)
+    # Values are compared by the expected table: here any text will do for a placeholder.
     return re.compile("".join(".*" if part.startswith("{") else re.escape(part) for part in parts), re.DOTALL)

@@ -51,6 +51,7 @@ class TableContent:
             return [self._apply(change["dynamodb"]) for change in self._changes]
         if self._followed is not None:
             self._changes = self._followed.changes(self._client.table)
+        # The changes are those from here on, so what is there already is scanned.
         before, self.items = self.items, self.scan()
         return before | self.items
 

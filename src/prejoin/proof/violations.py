@@ -2,66 +2,64 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
-
-from prejoin.cases.build_model import build_model
-from prejoin.cases.case_variation import Break, Variation
+from prejoin.cases.case import WriteCase
+from prejoin.cases.case_variation import Break
 from prejoin.cases.variations import done_before, is_in_steps, repetitions, violations
-from prejoin.cases.write_cases import NothingFitsError, build_case
-from prejoin.design.model import Operation
+from prejoin.cases.write_cases import NothingFitsError
 from prejoin.keys import KeyValueError
-from prejoin.proof.arguments import write_arguments
-from prejoin.proof.expected_table import ExpectedTable
 from prejoin.proof.expected_units import READS
-from prejoin.proof.sample_table import REFUSALS, SampleTable
-from prejoin.render.python.method import Method, Option
+from prejoin.proof.sample_table import REFUSALS
+from prejoin.proof.write_proof import WriteProof
 from prejoin.table.errors import CodecError, ConditionFailed, TransactionCancelled
-from prejoin.workload.model import Write
 
 
-def prove_violations(
-    sample: SampleTable, expected_table: ExpectedTable, write: Write, operation: Operation, method: Method
-) -> tuple[tuple[str, ...], str]:
+def prove_violations(proof: WriteProof) -> tuple[tuple[str, ...], str]:
     """Breaks the rules of a write one by one; gives those that were refused, and what was wrong with one."""
+    model = proof.model
+    variations = list(violations(model))
+    if proof.can_repeat:
+        variations += repetitions(model)
     refusals: list[str] = []
-    model = build_model(sample, write, operation, Variation())
-    for variation in (*violations(model), *(repetitions(model) if can_repeat(method) else ())):
+    for variation in variations:
         try:
-            case = build_case(sample, write, operation, variation)
+            case = proof.case(variation)
         except NothingFitsError:
             continue  # the rule cannot be broken alone: another one says the same
-        expected_table.prepare(case)
-        if variation.hiding is not None:
-            slot = case.model.slot(variation.place)
-            expected_table.hide(variation.hiding, slot.before or {})
-        arguments = write_arguments(method, case, sample.package.record)
-        try:
-            sample.calls.clear()
-            sample.run(method, arguments, case.tenant)
-        except (ConditionFailed, TransactionCancelled):
-            pass
-        except ValueError as error:  # one of the method itself, or of a value that cannot be written
-            is_expected = variation.kind in (Break.AGREEMENT, Break.VALUE, Break.AMOUNT)
-            if isinstance(error, KeyValueError):  # only the key refuses the value, and not the bounds
-                return tuple(refusals), f"{variation.text}: {error}"
-            if not is_expected:
-                raise
-            # An item that is found or read first changes nothing.
-            writes = set(map(attrgetter("operation"), sample.calls)) - READS
-            if writes and not (isinstance(error, CodecError) and is_in_steps(model)):
-                return tuple(refusals), f"{variation.text}: something was written, and then {error}"
-        except REFUSALS as error:
-            return tuple(refusals), f"{variation.text}: {error}"
-        else:
-            return tuple(refusals), f"{variation.text}, and it was not refused"
-        for step in done_before(case):
-            expected_table.apply(step)
-        if wrong := expected_table.difference():
-            return tuple(refusals), f"{variation.text}: it was refused, and yet something was written: {wrong}"
+        wrong = _wrong_refusal(proof, case)
+        if wrong:
+            return tuple(refusals), wrong
         refusals.append(variation.text)
     return tuple(dict.fromkeys(refusals)), ""
 
 
-def can_repeat(method: Method) -> bool:
-    """Whether a method can be called again for items of its lists, with `again=True`."""
-    return any(param.meaning == Option.AGAIN for param in method.params)
+def _wrong_refusal(proof: WriteProof, case: WriteCase) -> str:
+    """What is wrong with the call of a case that breaks a rule; empty if it is refused as it should be."""
+    variation = case.variation
+    proof.expected_table.prepare(case)
+    if variation.hiding is not None:
+        proof.expected_table.hide(variation.hiding, case.model.slot(variation.place).before or {})
+    # Arguments that cannot be made are a mistake of the proof, and no refusal.
+    arguments = proof.arguments(case)
+    try:
+        proof.run(case, arguments)
+    except (ConditionFailed, TransactionCancelled):
+        pass
+    except KeyValueError as error:  # only the key refuses the value, and not the bounds
+        return f"{variation.text}: {error}"
+    except ValueError as error:  # one of the method itself, or of a value that cannot be written
+        if variation.kind not in (Break.AGREEMENT, Break.VALUE, Break.AMOUNT):
+            raise
+        if _has_written(proof) and not (isinstance(error, CodecError) and is_in_steps(case.model)):
+            return f"{variation.text}: something was written, and then {error}"
+    except REFUSALS as error:
+        return f"{variation.text}: {error}"
+    else:
+        return f"{variation.text}, and it was not refused"
+    # Without a transaction, the items before the refused one are written.
+    wrong = proof.difference_after(done_before(case))
+    return f"{variation.text}: it was refused, and yet something was written: {wrong}" if wrong else ""
+
+
+def _has_written(proof: WriteProof) -> bool:
+    """Whether the last call has sent a write. An item that is found or read first changes nothing."""
+    return any(call.operation not in READS for call in proof.sample.calls)

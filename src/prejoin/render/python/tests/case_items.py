@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from prejoin.cases.case import WriteCase, WriteStep
 from prejoin.cases.case_variation import Place
 from prejoin.cases.constraints import Variable
-from prejoin.cases.slots import Slot, given, input_variable, stored
-from prejoin.cases.write_cases import WriteCase, WriteStep
+from prejoin.cases.slots import Slot, given_variable, input_variable, stored_variable
 from prejoin.render.python.method import InputValue, KnownValue, Option, Param, RecordValue
 from prejoin.render.python.tests.names import subject_of
 from prejoin.render.python.tests.sample_body import SampleItem, TestBody
@@ -36,7 +36,7 @@ class CaseItems:
             if slot.record is not None:
                 values = self.case.object_values(slot)
                 item = self.objects[id(slot.record)] = self.body.item(slot.entity, values, self._name(slot))
-                self._name_values(slot, item, given)
+                self._name_values(slot, item, given_variable)
         slots = {id(slot.before): slot for slot in self.case.model.slots if slot.before is not None}
         for entity, values in self.case.missing:
             slot_of_item = slots.get(id(values))
@@ -45,7 +45,7 @@ class CaseItems:
                 name = f"stored_{self._name(slot_of_item)}" if slot_of_item.is_new else self._name(slot_of_item)
             item = self.stored_items[id(values)] = self.body.item(entity, values, name)
             if slot_of_item is not None:
-                self._name_values(slot_of_item, item, stored)
+                self._name_values(slot_of_item, item, stored_variable)
         self.body.insert([self.stored_items[id(values)] for _, values in self.case.missing])
 
     def _name(self, slot: Slot) -> str:
@@ -125,9 +125,6 @@ class CaseItems:
         """A value that the caller has to know, though it is no input."""
         if meaning.new:
             return self.body.literal(self.case.new_value(meaning.entity, meaning.attribute))
-        texts: list[str] = []
-        for slot in self.case.model.slots:
-            if slot.entity.name == meaning.entity and not slot.is_new:
-                value = (slot.before or {}).get(meaning.attribute)
-                texts.append(self.value(stored(slot.place, meaning.attribute), value))
+        known_values = self.case.known_values(meaning.entity, meaning.attribute)
+        texts = [self.value(variable, value) for variable, value in known_values]
         return f"[{', '.join(texts)}]" if meaning.many else texts[0]

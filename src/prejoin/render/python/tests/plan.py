@@ -8,12 +8,13 @@ from datetime import UTC, datetime
 from typing import assert_never
 
 from prejoin.cases.bystanders import add_bystanders
+from prejoin.cases.case import WriteCase
 from prejoin.cases.case_variation import Break, Variation
-from prejoin.cases.data import Values
+from prejoin.cases.items import Values
 from prejoin.cases.plain_data import plain_data
 from prejoin.cases.sample_data import SampleData
 from prejoin.cases.variations import accepted_parts, done_before, violations
-from prejoin.cases.write_cases import NothingFitsError, WriteCase, build_case
+from prejoin.cases.write_cases import NothingFitsError, build_case
 from prejoin.cases.write_model import WriteModel
 from prejoin.constructs.registry import ending_in
 from prejoin.render.python.context import RenderContext

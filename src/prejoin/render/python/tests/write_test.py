@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, assert_never
 
+from prejoin.cases.case import WriteCase, WriteStep
 from prejoin.cases.case_variation import Break
-from prejoin.cases.slots import Slot, given, stored
+from prejoin.cases.slots import Slot, given_variable, stored_variable
 from prejoin.cases.variations import done_before
-from prejoin.cases.write_cases import WriteCase, WriteStep
 from prejoin.constructs.registry import client_verb
 from prejoin.render.python.layout import STEP, WIDTH, call, in_parentheses, keyword, listing, string, wide, with_prefix
 from prejoin.render.python.method import Option
@@ -112,7 +112,7 @@ class _WriteTest:
     def _read_again(self, step: WriteStep, slot: Slot) -> str:
         """Reads the item of a step after the call; gives the variable."""
         item = self.items.item_of(slot)
-        variable_of = given if slot.is_new else stored
+        variable_of = given_variable if slot.is_new else stored_variable
         key: dict[str, str] = {}
         for attribute in self.body.context.key_attributes(step.entity):
             if item is not None and attribute in item.values:
@@ -165,7 +165,7 @@ class _WriteTest:
                     return None
                 return self.items.text_of(self.case.model.new_value(slot, change))
             case ChangeOp.ADD | ChangeOp.SUBTRACT:
-                before = self.items.text_of(stored(slot.place, attribute.name))
+                before = self.items.text_of(stored_variable(slot.place, attribute.name))
                 if before is None or change.value is None:
                     return None
                 amount_added = step.changed.adds[attribute.name]
