@@ -8,12 +8,13 @@ from typing import Any
 from prejoin.constructs.construct import AddedConstruct, BoundConstruct, Construct, DesignSection
 from prejoin.constructs.registry import CONSTRUCTS, added_in, lines_in
 from prejoin.design.document.cells import write_code, write_list, write_prose, write_title, write_when
+from prejoin.design.document.write_document import item_title
 from prejoin.design.model import TABLE, Counter, Design, Did, Facet, Guard, Item, ItemName, Request, Slot
 from prejoin.keys import TemplateError, fields_of
 from prejoin.render.documents.tables import write_table
 from prejoin.render.documents.titles import page_title
 from prejoin.workload.lookup import changes
-from prejoin.workload.model import Entity, Verb, Workload
+from prejoin.workload.model import Attribute, Entity, Verb, Workload
 
 _COLUMNS = ("Sort Key", "Item", "Only When", "Read by", "Written by")
 _GUARDS = ("Partition Key", "Sort Key", "Guards", "Written by")
@@ -148,13 +149,7 @@ class _KeyMap:
     def _standing(self) -> Iterator[Mapping[str, str]]:
         for entity in self.workload.entities:
             for attribute in entity.attributes:
-                slots = [
-                    f"{facet.slot}{f' of copy {item.copy}' if item.copy else ''}"
-                    for item in self.design.items
-                    if item.entity == entity.name
-                    for facet in item.facets
-                    if attribute.name in {name for text in (*facet.pk, *facet.sk) for name in fields_of(text)}
-                ]
+                slots = list(self._slots_with(entity, attribute))
                 if slots:
                     yield {
                         "Entity": write_title(entity.name),
@@ -163,15 +158,15 @@ class _KeyMap:
                         "Changed by": write_prose(", ".join(changers(self.workload, entity, attribute.name))),
                     }
 
-
-def item_title(item: Item) -> str:
-    title = write_title(item.entity)
-    return f"{title} (copy {write_title(item.copy)})" if item.copy else title
-
-
-def item_label(item: Item) -> str:
-    """The name of an item in operations: `Order`, `Order/by-user`."""
-    return f"{item.entity}/{item.copy}" if item.copy else item.entity
+    def _slots_with(self, entity: Entity, attribute: Attribute) -> Iterator[str]:
+        """The slots in whose keys an attribute stands."""
+        for item in self.design.items:
+            if item.entity != entity.name:
+                continue
+            copy_suffix = f" of copy {item.copy}" if item.copy else ""
+            for facet in item.facets:
+                if any(attribute.name in fields_of(text) for text in facet.templates):
+                    yield f"{facet.slot}{copy_suffix}"
 
 
 def readers(design: Design, slot: str, item: Item) -> list[str]:

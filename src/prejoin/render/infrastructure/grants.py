@@ -78,9 +78,11 @@ def _attributes(request: ReadRequest, design: Design) -> frozenset[str]:
 
     AWS says that the keys of the table and of the index have to be among them, or it cannot use the keys.
     """
-    slots = [slot for slot in design.slots if slot.name in (TABLE, request.slot)]
-    keys = [key.name for slot in slots for key in (*slot.pk, *slot.sk)]
-    return frozenset((*request.projection, *request.placeholders.names.values(), *keys))
+    names = {*request.projection, *request.placeholders.names.values()}
+    for slot in design.slots:
+        if slot.name in (TABLE, request.slot):
+            names.update(slot.key_names)
+    return frozenset(names)
 
 
 def _writing(item: ItemRequest) -> Iterator[Grant]:

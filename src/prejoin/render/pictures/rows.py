@@ -98,7 +98,7 @@ def _read_attributes(
     design: Design, slot: Slot, item: Item, entity: Entity, values: dict[str, object]
 ) -> dict[str, object]:
     """The attributes that a read of the slot gets, without its key attributes."""
-    keys = {attribute.name for attribute in (*slot.pk, *slot.sk)}
+    keys = slot.key_names
     held_names = held_attributes(design, item) if item.attributes else set(values)
     shown_values = {name: value for name, value in values.items() if name in held_names and name not in keys}
     if slot.projection.kind is ProjectionKind.ALL:
@@ -135,7 +135,7 @@ def _version_rows(workload: Workload, design: Design, slot: Slot, entity: Entity
     if item is None or not item.facets or not slot.sk:
         return
     key, types = item.facets[0], entity.types
-    if not key.pk or not key.sk or is_natural((*key.pk, *key.sk), (*slot.pk, *slot.sk)):
+    if not key.pk or not key.sk or is_natural(key.templates, slot.key_attributes):
         return
     values = sample_values(workload, entity, design)
     noted_templates: list[tuple[str, tuple[Template, ...]]] = []

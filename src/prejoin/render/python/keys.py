@@ -37,5 +37,5 @@ def _builder(entity: Entity, design: Design, names: Names, imports: Imports) -> 
         parameters.append(f"{fields[attribute.name]}: {annotation(attribute.type, imports, enum)}")
     opening = Group(f"def {identifier(cls)}_key(", tuple(parameters), ") -> Key:")
     key = call("return SCHEMA.key", cls, *(keyword(fields[a.name], fields[a.name]) for a in attributes))
-    templates = " / ".join(f"`{text}`" for text in (*base.pk, *base.sk))
+    templates = " / ".join(f"`{text}`" for text in base.templates)
     return ["", "", *lay(opening), *docstring(f"{templates} in the table.", indent=STEP), *lay(key, STEP)]

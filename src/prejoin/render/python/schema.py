@@ -247,11 +247,11 @@ def _keys(item: Item, entity: Entity, fields: Mapping[str, str], design: Design,
 
 def _is_natural(facet: Facet, design: Design) -> bool:
     slot = design.slot(facet.slot)
-    return slot is not None and is_natural((*facet.pk, *facet.sk), (*slot.pk, *slot.sk))
+    return slot is not None and is_natural(facet.templates, slot.key_attributes)
 
 
 def _key(facet: Facet, entity: Entity, fields: Mapping[str, str], design: Design, imports: Imports) -> Group:
-    parts: list[Part] = [string(keys.renamed(text, fields)) for text in (*facet.pk, *facet.sk)]
+    parts: list[Part] = [string(keys.renamed(text, fields)) for text in facet.templates]
     if facet.when:
         imports.name("prejoin", "When")
         parts.append(keyword("when", listing(_when(w, entity, fields, imports) for w in facet.when)))
