@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 _SWEEPS = 12
+_LANE = 26
+"""The height that is kept free in a column for an arrow that passes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Placed:
     """By arrow, the columns in between with the height there, from its start to its end."""
 
 
-def place(heights: Sequence[float], arrows: Sequence[Arrow], gap: float, lane: float = 26) -> Placed:
+def place(heights: Sequence[float], arrows: Sequence[Arrow], gap: float) -> Placed:
     """Places boxes of these heights.
 
     >>> placed = place([40, 40, 40], [Arrow(0, 1), Arrow(1, 2), Arrow(0, 2)], gap=20)
@@ -49,7 +51,7 @@ def place(heights: Sequence[float], arrows: Sequence[Arrow], gap: float, lane: f
         before = low
         lanes[arrow] = []
         for rank in range(ranks[low] + 1, ranks[high]):
-            nodes.append((rank, lane))
+            nodes.append((rank, _LANE))
             lanes[arrow].append(len(nodes) - 1)
             edges.append((before, len(nodes) - 1))
             before = len(nodes) - 1
@@ -61,7 +63,7 @@ def place(heights: Sequence[float], arrows: Sequence[Arrow], gap: float, lane: f
     lowest = min(tops, default=0)
     tops = [top - lowest for top in tops]
     total = max((top + nodes[at][1] for at, top in enumerate(tops)), default=0)
-    passes = {arrow: tuple((nodes[at][0], tops[at] + lane / 2) for at in between) for arrow, between in lanes.items()}
+    passes = {arrow: tuple((nodes[at][0], tops[at] + _LANE / 2) for at in between) for arrow, between in lanes.items()}
     return Placed(tuple(ranks), tuple(tops[: len(heights)]), total, passes)
 
 

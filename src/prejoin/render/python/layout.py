@@ -118,17 +118,17 @@ def _lay_group(group: Group, indent: str, suffix: str) -> list[str]:
     return [f"{indent}{group.head}", *lines, f"{indent}{group.tail}{suffix}"]
 
 
-def call(head: str, *items: Part, tail: str = ")") -> Group:
-    return Group(f"{head}(", items, tail)
+def call(head: str, *items: Part) -> Group:
+    return Group(f"{head}(", items)
 
 
 def listing(items: Iterable[Part], head: str = "") -> Group:
     return Group(f"{head}[", tuple(items), "]")
 
 
-def mapping(items: Iterable[tuple[str, Part]], head: str = "") -> Group:
+def mapping(items: Iterable[tuple[str, Part]]) -> Group:
     """A dictionary display."""
-    return Group(f"{head}{{", tuple(with_prefix(f"{key}: ", value) for key, value in items), "}")
+    return Group("{", tuple(with_prefix(f"{key}: ", value) for key, value in items), "}")
 
 
 def keyword(name: str, value: Part) -> Part:
