@@ -107,18 +107,21 @@ def _types(slots: Iterable[Slot]) -> dict[str, str]:
 
 
 Problem = tuple[str, str]
-"""The settings that AWS would refuse, with their replacements."""
+"""What AWS would refuse, and what to write instead: the message and the fix of an `InfrastructureError`."""
 
 
 def _name_problems(table: Table) -> Iterator[Problem]:
-    for noun, name in (("table", table.name), *(("index", index.name) for index in table.indexes)):
+    for noun, name in [("table", table.name)] + [("index", index.name) for index in table.indexes]:
         if not _NAME.fullmatch(name):
             allowed_characters = "letters A to Z, digits and _ . -"
             yield f"the {noun} is called {name!r}, and DynamoDB takes {allowed_characters} only", "rename it"
         shortest, longest = limits.TABLE_NAME_MINIMUM, limits.TABLE_NAME_MAXIMUM
         if not shortest <= len(name) <= longest:
             yield f"the {noun} is called {name!r}", f"a name has {shortest} to {longest} characters"
-    for name in (*table.types, *(name for index in table.indexes for name in index.attributes)):
+    names = [*table.types]
+    for index in table.indexes:
+        names += index.attributes
+    for name in names:
         if not 0 < len(name.encode()) <= limits.KEY_NAME_LENGTH:
             short_name = f"{name[:20]}…" if len(name) > 20 else name
             fix = f"its name may have {limits.KEY_NAME_LENGTH} bytes"
