@@ -58,7 +58,7 @@ def seen(drawing: Drawing) -> list[str]:
 def assert_all_within(drawing: Drawing) -> None:
     for shape in drawing.shapes:
         if isinstance(shape, Words):
-            taken = width(shape.shortened, shape.font)
+            taken = width(shape.visible_text, shape.font)
             assert taken <= shape.room + 0.02, shape
             left = shape.x - {"start": 0, "middle": taken / 2, "end": taken}[shape.anchor]
             assert left >= 0, shape
@@ -75,8 +75,8 @@ def assert_all_within(drawing: Drawing) -> None:
 def assert_no_words_overlap(drawing: Drawing) -> None:
     spans = []
     for shape in drawing.shapes:
-        if isinstance(shape, Words) and shape.shortened.strip():
-            taken = width(shape.shortened, shape.font)
+        if isinstance(shape, Words) and shape.visible_text.strip():
+            taken = width(shape.visible_text, shape.font)
             left = shape.x - {"start": 0, "middle": taken / 2, "end": taken}[shape.anchor]
             spans.append((left, left + taken, shape.y - 0.75 * shape.font.size, shape.y + 0.1 * shape.font.size, shape))
     for (a, b, top, bottom, one), (c, d, high, low, other) in combinations(spans, 2):
