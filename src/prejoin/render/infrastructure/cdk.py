@@ -151,7 +151,7 @@ def _table(stack: Stack) -> dict[str, Any]:
     properties: dict[str, Any] = {"table_name": Name("table_name"), "partition_key": _attribute(table.pk[0], stack)}
     if table.sk:
         properties["sort_key"] = _attribute(table.sk[0], stack)
-    billing_mode = "PROVISIONED" if table.provisioned else "PAY_PER_REQUEST"
+    billing_mode = "PROVISIONED" if table.is_provisioned else "PAY_PER_REQUEST"
     properties["billing_mode"] = Name(f"dynamodb.BillingMode.{billing_mode}")
     properties |= _limits(stack)
     if options.table_class is not TableClass.STANDARD:

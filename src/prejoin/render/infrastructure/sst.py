@@ -144,7 +144,7 @@ def _keys(pk: tuple[str, ...], sk: tuple[str, ...]) -> dict[str, Any]:
 def _settings(stack: Stack) -> dict[str, Any]:
     """Properties of the table that the component does not have."""
     options = stack.options
-    settings: dict[str, Any] = {"billingMode": "PROVISIONED"} if stack.table.provisioned else {}
+    settings: dict[str, Any] = {"billingMode": "PROVISIONED"} if stack.table.is_provisioned else {}
     settings |= _units(stack)
     if options.table_class is not TableClass.STANDARD:
         settings["tableClass"] = options.table_class.value

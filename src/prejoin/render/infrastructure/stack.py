@@ -70,7 +70,7 @@ class Stack(Model, frozen=True):
     @property
     def provisioned_units(self) -> tuple[int, int] | None:
         """The read and write units of the table and of each index; None for an on-demand table."""
-        if not self.table.provisioned:
+        if not self.table.is_provisioned:
             return None
         return self.options.reads.least, self.options.writes.least
 
@@ -79,7 +79,7 @@ class Stack(Model, frozen=True):
         """The limits of an on-demand table and of each index that are set: `{"max_read_request_units": 500}`."""
         limits: dict[str, int] = {}
         # DynamoDB refuses these limits for a provisioned table.
-        if not self.table.provisioned:
+        if not self.table.is_provisioned:
             if self.options.most_reads is not None:
                 limits["max_read_request_units"] = self.options.most_reads
             if self.options.most_writes is not None:
@@ -168,7 +168,7 @@ def _missing_index_errors(design: Design, table: Table) -> Iterator[Infrastructu
 
 def scaled_dimensions(stack: Stack) -> tuple[Scaled, ...]:
     """The auto scaling of a provisioned table: reads and writes of the table and of each global index."""
-    if not stack.table.provisioned:
+    if not stack.table.is_provisioned:
         return ()
     dimensions = []
     for number, index in enumerate((None, *stack.table.global_indexes)):

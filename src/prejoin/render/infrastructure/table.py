@@ -45,7 +45,7 @@ class Table(Model, frozen=True):
     ttl: str = ""
 
     @property
-    def provisioned(self) -> bool:
+    def is_provisioned(self) -> bool:
         return self.billing is Billing.PROVISIONED
 
     @property

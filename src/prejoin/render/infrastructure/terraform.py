@@ -236,9 +236,9 @@ def _lifecycle(stack: Stack) -> list[HclBlock]:
     attributes: dict[str, Any] = {}
     if stack.options.deletion_protection:
         attributes["prevent_destroy"] = True
-    if stack.table.provisioned:
+    if stack.table.is_provisioned:
         attributes["ignore_changes"] = [HclRaw("read_capacity"), HclRaw("write_capacity")]
-    comment = _IGNORED_UNITS if stack.table.provisioned and stack.table.global_indexes else ""
+    comment = _IGNORED_UNITS if stack.table.is_provisioned and stack.table.global_indexes else ""
     return [HclBlock("lifecycle", attributes=attributes, comment=comment)] if attributes else []
 
 

@@ -91,7 +91,7 @@ def render_python(workload: Workload, design: Design, options: Options | None = 
     package = PurePosixPath(package_code.name)
     other_files = {
         package / "__init__.py": docstring(f"{workload.title or 'The application'} on DynamoDB."),
-        package / "keys.py": keys_module(workload, design, module.names),
+        package / "keys.py": keys_module(module),
         package / "seed.py": seed_module(workload, design, module.names),
         PurePosixPath(TESTS): tests_module(module, tests_of(module, methods, options.untested), package.name),
     }
