@@ -66,6 +66,7 @@ def merge(old: str | None, new: str) -> Merged:
         return Merged("conflict", new, "it was not generated, or the line that says so is gone")
     old_part = generated_part(old)
     theirs = old.removeprefix(old_part)
+    # The digest is of the lines below the stamp, because it cannot be of itself.
     if _digest(old_part.partition("\n")[2]) != stamp["digest"]:
         return Merged("conflict", new, "lines that were generated have been changed by hand")
     text = new + theirs

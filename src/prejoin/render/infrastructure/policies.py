@@ -325,6 +325,7 @@ def _condition(
 
 
 def _key_actions(statements: Iterable[Statement]) -> tuple[str, ...]:
+    """The actions on the customer's key: DynamoDB and S3 use it in the name of the caller."""
     reads = READS | _OBJECT_READS
     writes = any(not reads.issuperset(statement.actions) for statement in statements)
     return tuple(sorted((*_KEY_READS, *(_KEY_WRITES if writes else ()))))

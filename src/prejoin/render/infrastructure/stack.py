@@ -139,6 +139,7 @@ def stack_of(workload: Workload, design: Design, options: Infrastructure) -> Sta
 
 def _with_stream(workload: Workload, options: Infrastructure) -> Infrastructure:
     """The options, with a stream if items are refreshed by it, or if entities need one."""
+    # A refresh compares the attributes before and after a change: it needs both images.
     for bound in refreshed_in(workload):
         if bound.within is None or options.stream is Stream.NEW_AND_OLD_IMAGES:
             continue

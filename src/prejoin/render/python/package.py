@@ -69,9 +69,11 @@ def _render_modules(module: RenderContext, methods: dict[str, Method], options: 
     workload, names = module.workload, module.names
     repositories = {"repository": repository_module(module, methods)}
     if options.asynchronous:
+        # Both repositories share the names and views, and have imports of their own.
         twin = replace(module, aio=True, imports=Imports())
         repositories["async_repository"] = repository_module(twin, methods_of(twin))
-    views = tuple(module.views.values())  # known only after the methods have been written
+    # The classes of views are collected while the methods are rendered, so entities come after them.
+    views = tuple(module.views.values())
     modules = {
         "entities": entities_module(workload, names, views, options.style),
         "schema": schema_module(workload, module.design, names),

@@ -79,6 +79,7 @@ class _JoinCode:
 
     def ids_of_page(self) -> Part:
         conditions = [f"if {' and '.join(self._tests)}"] if self._tests else []
+        # Several items may refer to one, and BatchGetItem refuses a key that it gets twice.
         return comprehension(
             _tuple(self._references), Iteration("one", "page"), *conditions, head="dict.fromkeys(", tail=")"
         )

@@ -112,6 +112,7 @@ class QueryCode:
         options: list[Part] = [*self.consistency]
         if view:
             options.append(keyword("into", view))
+        # Time buckets are those up to now: the pages of one read have to end at the same one.
         if self.request.bucket or (self.repeats_time and self._is_page(limit)):
             options.append("now=now")
         return tuple(options)
@@ -120,6 +121,7 @@ class QueryCode:
         """The `order` argument; it names the entity if only one of several has the attribute."""
         if not has_order or not self.resolved.order:
             return ()
+        # One attribute that all entities have is a name: `order="-placed_at"`.
         orders = list(map(self._sorted_by, self.resolved.order))
         is_name = len(orders) == 1 and not self._is_of_one(self.resolved.order[0])
         return (keyword("order", orders[0] if is_name else listing(orders)),)

@@ -146,6 +146,7 @@ class _ReadMethod:
                 return self._each(cls, view, self.values), result
             case ReturnKind.ONE if self._has_whole_key:
                 return self._get(cls, view), result
+            # The key does not name one item, or the order chooses one: the first of a query.
             case ReturnKind.ONE:
                 page = self.query.of_items("query", cls, has_order=True, limit="1", view=view)
                 return self._after("page", page, "page[0] if page else None"), result

@@ -93,6 +93,7 @@ class Sources:
     def _add_param(
         self, name: str, annotation: str, meaning: InputValue | RecordValue | KnownValue, default: str = ""
     ) -> Param:
+        # A parameter must not hide a name that the body uses.
         is_used = name in RESERVED | LOCAL | {"now"}
         name = free(f"{name}_" if is_used else name, [*self.locals, *self.params])
         param = self.params[name] = Param(name, annotation, meaning, default)
@@ -118,6 +119,7 @@ class Sources:
             return self.over(self.record(step), step.entity)
         if self.finds(step):
             return self.over_found(step)
+        # New objects that have all list inputs of the step give it their values, one object for each item.
         lists = step.of.list_inputs
         for record_step, param in self.records.items():
             if record_step.is_list and lists and all(map(record_step.entity.attribute, lists)):
@@ -324,6 +326,7 @@ class StepSources(ValueSources):
             return self.input(step.sources[name], attribute)
         if name in step.fixed:
             return self.value(step.fixed[name], attribute)
+        # An enum of one member leaves nothing to ask the caller for.
         if len(attribute.type.values) == 1:
             return literal(constant(attribute.type.values[0], attribute.type), self.context.imports)
         if reference := self._reference_of_new_item(attribute):

@@ -76,6 +76,7 @@ class _WriteMethod:
         )
 
     def _is_together(self) -> bool:
+        # A list may have more items than a transaction takes.
         if self.resolved.is_resumable:
             return False
         is_single = len(self.steps) == 1 and not self.steps[0].is_list
