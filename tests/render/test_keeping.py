@@ -53,11 +53,6 @@ def test_the_difference_is_shown_before_anything_is_written() -> None:
     assert "+y = 3" in shown
 
 
-def test_comments_of_other_languages_take_the_stamp_too() -> None:
-    page = add_stamp("# Title\n", "<!-- ", " -->")
-    assert merge(page + "more\n", add_stamp("# Other\n", "<!-- ", " -->")).text.endswith("# Other\nmore\n")
-
-
 texts = st.text(alphabet="ab\n\x0c\u2028#", max_size=30)
 
 

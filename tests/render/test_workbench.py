@@ -15,7 +15,7 @@ from prejoin.design.model import Billing, Design, KeyAttribute, Projection, Proj
 from prejoin.design.workbench.description import left_out
 from prejoin.design.workbench.read_model import read_workbench
 from prejoin.diagnostics import Severity
-from prejoin.render.workbench import WorkbenchOptions, render_workbench
+from prejoin.render.workbench import render_workbench
 from prejoin.workload.checks import check
 from prejoin.workload.files import read_file, read_text
 from prejoin.workload.grammar.lexer import WORD
@@ -138,11 +138,6 @@ def test_billing_and_projections_are_carried(shop: tuple[Workload, Design]) -> N
     assert found.slots[1].projection == narrow.projection
     assert found.billing is Billing.PROVISIONED
     assert table_of(workload, design)["ProvisionedCapacitySettings"]["ProvisionedThroughput"]["ReadCapacityUnits"] == 5
-
-
-def test_author_is_the_given_one(shop: tuple[Workload, Design]) -> None:
-    (text,) = render_workbench(*shop, WorkbenchOptions(author="Ann")).values()
-    assert json.loads(text)["ModelMetadata"]["Author"] == "Ann"
 
 
 def test_a_key_that_was_changed_in_the_samples_is_pointed_out(shop: tuple[Workload, Design]) -> None:

@@ -50,6 +50,16 @@ class Slot(Model, frozen=True):
     ones.
     """
 
+    @property
+    def key_attributes(self) -> tuple[KeyAttribute, ...]:
+        """The attributes of both sides of the key, the partition key first."""
+        return (*self.pk, *self.sk)
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """The names of the attributes of the key."""
+        return tuple(attribute.name for attribute in self.key_attributes)
+
 
 class When(Model, frozen=True):
     """A condition for an item to be in a sparse facet: the attribute exists, has one of some values, or is absent."""
@@ -128,6 +138,11 @@ class Facet(Model, frozen=True):
     """The conditions for an item to be here, all of them; empty if every item is."""
     write_only: bool = False
     """Whether writes keep it and no read uses it: for the time between two designs."""
+
+    @property
+    def templates(self) -> tuple[str, ...]:
+        """The templates of both sides of the key, the partition key first."""
+        return (*self.pk, *self.sk)
 
 
 class NextAttribute(Model, frozen=True):
@@ -474,6 +489,11 @@ class Design(Model, frozen=True):
         """The name of the table's partition key; empty in a design that does not say it."""
         base = self.slot(TABLE)
         return base.pk[0].name if base and base.pk else ""
+
+    @property
+    def table_keys(self) -> tuple[str, ...]:
+        """The names of the attributes of the table's key."""
+        return self.slots[0].key_names
 
     @property
     def indexes(self) -> tuple[Slot, ...]:

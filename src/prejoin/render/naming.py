@@ -35,7 +35,8 @@ def method_name(pattern: Pattern, taken_names: Collection[str] = ()) -> str:
     text = _ASIDE.sub(" ", pattern.description)
     first = next((part for part in _CLAUSE.split(text) if split_words(part)), "")
     candidates = [_snake(split_words(part), lead) for part in (first, text) if split_words(part)]
-    if split_words(pattern.name):  # that is taken whole
+    # A name that people gave is taken whole, also words that a description can do without.
+    if split_words(pattern.name):
         candidates = [_snake(split_words(pattern.name, fillers=True), lead, keeps_end=True)]
     by_id = _snake(split_words(pattern.id), lead) or lead
     return _free([*candidates, f"{candidates[0]}_{by_id}" if candidates else by_id], taken_names)
@@ -59,9 +60,9 @@ def class_name(entity: Entity, taken_names: Collection[str] = ()) -> str:
     >>> class_name(Entity("user"), {"User"})
     'User2'
     """
-    text = unicodedata.normalize(
-        "NFKC", _ASIDE.sub(" ", entity.name) if split_words(_ASIDE.sub(" ", entity.name)) else ""
-    )
+    text = _ASIDE.sub(" ", entity.name)
+    # Python compares names in this form: two that differ before would be one.
+    text = unicodedata.normalize("NFKC", text) if split_words(text) else ""
     parts = [part for part in re.split(r"[^\w]+|_+", identifying(text)) if part]
     name = "".join(part[0].upper() + part[1:] for part in parts)[:LONGEST] or "Item"
     return _free([name if name.isidentifier() else f"The{name}"], taken_names)
@@ -90,9 +91,17 @@ def _snake(words: tuple[str, ...], lead: str, keeps_end: bool = False) -> str:
 def _free(names: list[str], taken_names: Collection[str]) -> str:
     """The first name that is free; if none is, the last one with a number."""
     lower_names = {name.lower() for name in taken_names}
-    valid = [f"{name}_" if name in RESERVED or keyword.iskeyword(name) else name for name in names]
-    candidates = [
-        *valid,
-        *(f"{valid[-1]}{'_' * valid[-1].islower()}{number}" for number in range(2, len(lower_names) + 3)),
-    ]
-    return next(name for name in candidates if name.lower() not in lower_names)
+    for name in map(_without_reserved, names):
+        if name.lower() not in lower_names:
+            return name
+    last = _without_reserved(names[-1])
+    # A method is numbered `orders_2`, a class `Order2`.
+    joint = "_" if last.islower() else ""
+    number = 2
+    while f"{last}{joint}{number}".lower() in lower_names:
+        number += 1
+    return f"{last}{joint}{number}"
+
+
+def _without_reserved(name: str) -> str:
+    return f"{name}_" if name in RESERVED or keyword.iskeyword(name) else name

@@ -6,8 +6,7 @@ where `design.workbench` reads it again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 import msgspec
@@ -37,22 +36,13 @@ from prejoin.types import Kind, Type
 from prejoin.workload.model import Workload
 
 _SETS = {"N": "NS", "B": "BS"}
-
-
+"""The tags of sets, by those of their members. Other members are texts."""
 PATH = PurePosixPath("workbench.json")
 
 
-@dataclass(frozen=True, slots=True)
-class WorkbenchOptions:
-    author: str = ""
-
-
-def render_workbench(
-    workload: Workload, design: Design, options: WorkbenchOptions | None = None
-) -> Mapping[PurePosixPath, str]:
+def render_workbench(workload: Workload, design: Design) -> Mapping[PurePosixPath, str]:
     """Renders the model; raises DesignError if the design does not fit the workload."""
     must_fit(design, workload)
-    options = options or WorkbenchOptions()
     facets = tuple(_facets(workload, design))
     table = WorkbenchTable(
         design.table,
@@ -63,7 +53,7 @@ def render_workbench(
         billing_mode=design.billing.value,
         provisioned_capacity_settings=PROVISIONED if design.billing is Billing.PROVISIONED else msgspec.UNSET,
     )
-    about = Metadata(options.author, description=write_description(workload, design))
+    about = Metadata("", description=write_description(workload, design))
     model = DataModel(workload.title or design.table, about, (table,))
     return {PATH: msgspec.json.format(msgspec.json.encode(model), indent=2).decode() + "\n"}
 
@@ -88,13 +78,23 @@ def _index(slot: Slot) -> WorkbenchIndex:
 
 def _attributes(design: Design, facets: tuple[TableFacet, ...]) -> Iterator[WorkbenchAttribute]:
     """All attributes but the table's key, each once: a name has one type in a model."""
-    attribute_types = {attribute.name: attribute.type for slot in design.indexes for attribute in (*slot.pk, *slot.sk)}
+    attribute_types = _key_types(design.indexes)
     for facet in facets:
         for sample in facet.table_data:
             for name, value in sample.items():
                 attribute_types.setdefault(name, next(iter(value)))
-    table_keys = {attribute.name for attribute in (*design.slots[0].pk, *design.slots[0].sk)}
-    yield from (WorkbenchAttribute(name, type_) for name, type_ in attribute_types.items() if name not in table_keys)
+    for name, type_ in attribute_types.items():
+        if name not in design.table_keys:
+            yield WorkbenchAttribute(name, type_)
+
+
+def _key_types(slots: Iterable[Slot]) -> dict[str, str]:
+    """The types of key attributes, by name."""
+    types: dict[str, str] = {}
+    for slot in slots:
+        for attribute in slot.key_attributes:
+            types[attribute.name] = attribute.type
+    return types
 
 
 # --- Items ----------------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def _facets(workload: Workload, design: Design) -> Iterator[TableFacet]:
     for item in design.items:
         name = f"{item.entity}.{item.copy}" if item.copy else item.entity
         table_facet = item.facets[0]
-        yield _facet(design, name, (*table_facet.pk, *table_facet.sk), list(_samples(workload, design, item)))
+        yield _facet(design, name, table_facet.templates, list(_samples(workload, design, item)))
     for bound in added_in(workload, design):
         if bound.item_name.guard and (guard_sample := _guard_sample(workload, design, bound)):
             name = f"{bound.entity.name}{GUARD}{'+'.join(bound.item_name.guard)}"
@@ -113,9 +113,11 @@ def _facets(workload: Workload, design: Design) -> Iterator[TableFacet]:
 
 def _facet(design: Design, name: str, texts: tuple[str, ...], samples: list[Sample]) -> TableFacet:
     alias = Alias(texts[0], texts[1] if len(texts) > 1 else msgspec.UNSET)
-    table_keys = {attribute.name for attribute in (*design.slots[0].pk, *design.slots[0].sk)}
-    other_attributes = dict.fromkeys(key for sample in samples for key in sample if key not in table_keys)
-    return TableFacet(name, alias, tuple(samples), tuple(other_attributes))
+    names: dict[str, None] = {}
+    for sample in samples:
+        names |= dict.fromkeys(sample)
+    other_names = tuple(name for name in names if name not in design.table_keys)
+    return TableFacet(name, alias, tuple(samples), other_names)
 
 
 def _samples(workload: Workload, design: Design, item: Item) -> Iterator[Sample]:
@@ -124,15 +126,18 @@ def _samples(workload: Workload, design: Design, item: Item) -> Iterator[Sample]
     if entity is None:
         return
     table_facet = item.facets[0]
-    beside = varying(entity, table_facet)
-    elsewhere = tuple(name for text in (*table_facet.pk, *table_facet.sk) for name in fields_of(text))
-    keys = {attribute.name: attribute.type for slot in design.slots for attribute in (*slot.pk, *slot.sk)}
+    neighbour_attributes = varying(entity, table_facet)
+    key_attributes: list[str] = []
+    for text in table_facet.templates:
+        key_attributes += fields_of(text)
+    key_types = _key_types(design.slots)
     types = entity.types
     seen_keys = set()
-    for varied in ((), beside, elsewhere):
-        plain = sample_item(design, workload, item, varied)
-        sample = {name: dynamodb_value(value, types.get(name), keys.get(name)) for name, value in plain.items()}
-        key = tuple(str(sample.get(attribute.name)) for attribute in (*design.slots[0].pk, *design.slots[0].sk))
+    for varying_attributes in ((), neighbour_attributes, tuple(key_attributes)):
+        sample: Sample = {}
+        for name, value in sample_item(design, workload, item, varying_attributes).items():
+            sample[name] = dynamodb_value(value, types.get(name), key_types.get(name))
+        key = tuple(str(sample.get(name)) for name in design.table_keys)
         if key not in seen_keys:
             seen_keys.add(key)
             yield sample
@@ -147,8 +152,9 @@ def _guard_sample(
     try:
         templates = bound.templates(design)
         values = sample_values(workload, bound.entity, design)
-        keys = zip(templates, (*slot.pk, *slot.sk), strict=True)
-        sample = {attribute.name: {"S": template.build(values)} for template, attribute in keys}
+        sample: Sample = {}
+        for template, name in zip(templates, slot.key_names, strict=True):
+            sample[name] = {"S": template.build(values)}
     except (TemplateError, KeyValueError):
         return None
     return tuple(template.text for template in templates), [sample]
@@ -168,13 +174,21 @@ def dynamodb_value(value: object, type_: Type | None, key: str | None = None) ->
     if isinstance(value, dict):
         return {"M": {str(name): dynamodb_value(member, None) for name, member in value.items()}}
     if isinstance(value, list):
-        inside = [dynamodb_value(element, type_.of if type_ else None) for element in value]
-        if kind is Kind.SET and inside:
-            tag = next(iter(inside[0]))
-            return {_SETS.get(tag, "SS"): [str(next(iter(value_of_element.values()))) for value_of_element in inside]}
-        return {"L": inside}
+        member_type = type_.of if type_ else None
+        members = [dynamodb_value(element, member_type) for element in value]
+        # DynamoDB has no empty set, so an empty one is written as a list.
+        if kind is Kind.SET and members:
+            return _set_value(members)
+        return {"L": members}
     if isinstance(value, int | float):
         return {"N": str(value)}
     if kind is Kind.BINARY and key in {None, "B"}:
         return {"B": str(value)}
     return {"S": str(value)}
+
+
+def _set_value(members: Sequence[dict[str, object]]) -> dict[str, object]:
+    """A set of members of one type: the tag stands once, before the values."""
+    tag = next(iter(members[0]))
+    texts = [str(*member.values()) for member in members]
+    return {_SETS.get(tag, "SS"): texts}

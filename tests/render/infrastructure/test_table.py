@@ -108,6 +108,6 @@ def test_an_index_that_includes_attributes_has_the_type_and_no_keys_twice() -> N
 def test_the_design_says_how_the_table_is_paid_unless_the_options_do() -> None:
     workload, design = designed(SHOP)
     provisioned = replace(design, billing=Billing.PROVISIONED)
-    assert table_of(workload, provisioned, Infrastructure()).provisioned
-    assert not table_of(workload, provisioned, Infrastructure(billing=Billing.ON_DEMAND)).provisioned
+    assert table_of(workload, provisioned, Infrastructure()).is_provisioned
+    assert not table_of(workload, provisioned, Infrastructure(billing=Billing.ON_DEMAND)).is_provisioned
     assert design.slots[0].name == TABLE

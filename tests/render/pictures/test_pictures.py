@@ -37,7 +37,7 @@ from prejoin.render.pictures.palette import (
     Tint,
 )
 from prejoin.render.pictures.relations import draw_relations
-from prejoin.render.pictures.render_pictures import PictureOptions, draw_all, render_pictures
+from prejoin.render.pictures.render_pictures import draw_all, render_pictures
 from prejoin.render.pictures.routes import draw_routes
 from prejoin.render.pictures.rows import partitions_of
 from prejoin.workload.files import read_file, read_text
@@ -58,7 +58,7 @@ def seen(drawing: Drawing) -> list[str]:
 def assert_all_within(drawing: Drawing) -> None:
     for shape in drawing.shapes:
         if isinstance(shape, Words):
-            taken = width(shape.shortened, shape.font)
+            taken = width(shape.visible_text, shape.font)
             assert taken <= shape.room + 0.02, shape
             left = shape.x - {"start": 0, "middle": taken / 2, "end": taken}[shape.anchor]
             assert left >= 0, shape
@@ -75,8 +75,8 @@ def assert_all_within(drawing: Drawing) -> None:
 def assert_no_words_overlap(drawing: Drawing) -> None:
     spans = []
     for shape in drawing.shapes:
-        if isinstance(shape, Words) and shape.shortened.strip():
-            taken = width(shape.shortened, shape.font)
+        if isinstance(shape, Words) and shape.visible_text.strip():
+            taken = width(shape.visible_text, shape.font)
             left = shape.x - {"start": 0, "middle": taken / 2, "end": taken}[shape.anchor]
             spans.append((left, left + taken, shape.y - 0.75 * shape.font.size, shape.y + 0.1 * shape.font.size, shape))
     for (a, b, top, bottom, one), (c, d, high, low, other) in combinations(spans, 2):
@@ -424,16 +424,10 @@ def test_mermaid_has_each_partition_once() -> None:
     assert '("User, guard of email: UNIQUE")' in text
 
 
-def test_the_page_shows_each_picture_and_can_leave_either_form_out() -> None:
+def test_the_page_shows_each_picture_in_both_forms() -> None:
     workload, design = designed(WITH_COPY)
-    page = PurePosixPath("pictures/README.md")
-    both = render_pictures(workload, design)[page]
-    assert both.count("![") == both.count("```mermaid") == 5
-    plain = render_pictures(workload, design, PictureOptions(svg=False))
-    assert list(plain) == [page]
-    assert "![" not in plain[page]
-    drawn = render_pictures(workload, design, PictureOptions("docs", mermaid=False))
-    assert "mermaid" not in drawn[PurePosixPath("docs/README.md")]
+    page = render_pictures(workload, design)[PurePosixPath("pictures/README.md")]
+    assert page.count("![") == page.count("```mermaid") == 5
 
 
 def test_a_reference_of_several_attributes_is_one_line() -> None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import groupby
 from typing import Any
 
 from prejoin.constructs.construct import AddedConstruct, BoundConstruct, Construct, DesignSection
 from prejoin.constructs.registry import CONSTRUCTS, added_in, lines_in
 from prejoin.design.document.cells import write_code, write_list, write_prose, write_title, write_when
+from prejoin.design.document.write_document import item_title
 from prejoin.design.model import TABLE, Counter, Design, Did, Facet, Guard, Item, ItemName, Request, Slot
 from prejoin.keys import TemplateError, fields_of
 from prejoin.render.documents.tables import write_table
 from prejoin.render.documents.titles import page_title
+from prejoin.render.pictures.rows import facets_in
 from prejoin.workload.lookup import changes
-from prejoin.workload.model import Entity, Verb, Workload
+from prejoin.workload.model import Attribute, Entity, Verb, Workload
 
 _COLUMNS = ("Sort Key", "Item", "Only When", "Read by", "Written by")
 _GUARDS = ("Partition Key", "Sort Key", "Guards", "Written by")
@@ -23,7 +26,7 @@ _ATTRIBUTES = ("Entity", "Attribute", "Stands in", "Changed by")
 
 def key_map(workload: Workload, design: Design) -> str:
     """The page."""
-    return "\n\n".join(part for part in _KeyMap(workload, design).parts() if part) + "\n"
+    return "\n\n".join(filter(None, _KeyMap(workload, design).parts())) + "\n"
 
 
 class _KeyMap:
@@ -48,27 +51,18 @@ class _KeyMap:
         name = f"Table {write_code(self.design.table)}" if slot.name == TABLE else f"Index {write_code(slot.name)}"
         yield f"## {name}"
         yield self._physical(slot)
-        items_by_pk: dict[tuple[str, ...], list[tuple[Item, Facet]]] = {}
-        for item in self.design.items:
-            if facet := item.facet(slot.name):
-                items_by_pk.setdefault(facet.pk, []).append((item, facet))
-        for pk in sorted(items_by_pk):
+        pairs = sorted(facets_in(self.design, slot), key=_key_of_pair)
+        for pk, group in groupby(pairs, key=lambda pair: pair[1].pk):
             yield f"### {write_list(pk)}"
-            rows = [
-                self._row(slot, item, facet) for item, facet in sorted(items_by_pk[pk], key=lambda pair: pair[1].sk)
-            ]
+            rows = [self._row(slot, item, facet) for item, facet in group]
             yield write_table(_COLUMNS, rows, optional=["Sort Key", "Only When"])
-        if not items_by_pk:
+        if not pairs:
             yield "It holds no items."
 
     def _physical(self, slot: Slot) -> str:
-        keys = [("Partition key", slot.pk), ("sort key", slot.sk)]
-        key_texts = [
-            f"{word} {write_list(attribute.name for attribute in attributes)}"
-            for word, attributes in keys
-            if attributes
-        ]
-        return f"{', '.join(key_texts)}."
+        names = slot.key_names
+        text = f"Partition key {write_list(names[: len(slot.pk)])}"
+        return f"{text}, sort key {write_list(names[len(slot.pk) :])}." if slot.sk else f"{text}."
 
     def _row(self, slot: Slot, item: Item, facet: Facet) -> Mapping[str, str]:
         return {
@@ -76,15 +70,22 @@ class _KeyMap:
             "Item": item_title(item),
             "Only When": write_when(facet.when),
             "Read by": write_prose(", ".join(readers(self.design, slot.name, item))),
-            "Written by": write_prose(", ".join(writers(self.design, item.item_name))),
+            "Written by": self._writers(item.item_name),
         }
+
+    def _writers(self, *items: ItemName) -> str:
+        return write_prose(", ".join(writers(self.design, *items)))
+
+    def _added(self) -> dict[ItemName, AddedConstruct]:
+        """The constructs with items of their own, by the names of these."""
+        return {bound.item_name: bound for bound in added_in(self.workload, self.design)}
 
     def _guards(self) -> Iterator[str]:
         if not self.design.guards:
             return
         yield "## Unique values"
         yield "Items that hold nothing: that one is there is what keeps a second one with the value away."
-        constructs = {bound.item_name: bound for bound in added_in(self.workload, self.design)}
+        constructs = self._added()
         rows = [self._guard(guard, constructs.get(guard.item_name)) for guard in self.design.guards]
         yield write_table(_GUARDS, rows, optional=["Sort Key"])
 
@@ -95,12 +96,12 @@ class _KeyMap:
                 templates = bound.templates(self.design)
                 pk, sk = templates[0].text, "".join(template.text for template in templates[1:])
             except TemplateError:
-                pass  # the checks say so
+                pass  # the checks of the design report it
         return {
             "Partition Key": write_code(pk) if pk else "-",
             "Sort Key": write_code(sk) if sk else "-",
             "Guards": f"{write_title(guard.entity)}: {write_list(guard.attributes, ' + ')}",
-            "Written by": write_prose(", ".join(writers(self.design, guard.item_name))),
+            "Written by": self._writers(guard.item_name),
         }
 
     def _counters(self) -> Iterator[str]:
@@ -108,7 +109,7 @@ class _KeyMap:
             return
         yield "## Sharded counters"
         yield "Each holds a part of a number. The number is their sum, and that of the item itself."
-        constructs = {bound.item_name: bound for bound in added_in(self.workload, self.design)}
+        constructs = self._added()
         rows = [self._counter(counter, constructs.get(counter.item_name)) for counter in self.design.counters]
         yield write_table(_COUNTERS, rows)
 
@@ -119,7 +120,7 @@ class _KeyMap:
             "Sort Key": write_code(sk.text) if sk else "-",
             "Counts": f"{write_title(counter.entity)}: {write_list(counter.attributes, ' + ')}",
             "Shards": str(counter.shards),
-            "Written by": write_prose(", ".join(writers(self.design, counter.item_name))),
+            "Written by": self._writers(counter.item_name),
         }
 
     def _constructs(self, construct: Construct[Any], section: DesignSection) -> Iterator[str]:
@@ -134,27 +135,21 @@ class _KeyMap:
         return {
             section.owner: write_title(bound.entity.name),
             **bound.design_row(self.design),
-            "Written by": write_prose(", ".join(writers(self.design, *names))),
+            "Written by": self._writers(*names),
         }
 
     def _attributes(self) -> Iterator[str]:
-        rows = list(self._standing())
+        rows = list(self._attributes_in_keys())
         if not rows:
             return
         yield "## Attributes in keys"
         yield "Where a value stands in a key, changing it moves the item: the old entry goes and a new one comes."
         yield write_table(_ATTRIBUTES, rows)
 
-    def _standing(self) -> Iterator[Mapping[str, str]]:
+    def _attributes_in_keys(self) -> Iterator[Mapping[str, str]]:
         for entity in self.workload.entities:
             for attribute in entity.attributes:
-                slots = [
-                    f"{facet.slot}{f' of copy {item.copy}' if item.copy else ''}"
-                    for item in self.design.items
-                    if item.entity == entity.name
-                    for facet in item.facets
-                    if attribute.name in {name for text in (*facet.pk, *facet.sk) for name in fields_of(text)}
-                ]
+                slots = list(self._slots_with(entity, attribute))
                 if slots:
                     yield {
                         "Entity": write_title(entity.name),
@@ -163,61 +158,70 @@ class _KeyMap:
                         "Changed by": write_prose(", ".join(changers(self.workload, entity, attribute.name))),
                     }
 
+    def _slots_with(self, entity: Entity, attribute: Attribute) -> Iterator[str]:
+        """The slots in whose keys an attribute stands."""
+        for item in self.design.items:
+            if item.entity != entity.name:
+                continue
+            copy_suffix = f" of copy {item.copy}" if item.copy else ""
+            for facet in item.facets:
+                if any(attribute.name in fields_of(text) for text in facet.templates):
+                    yield f"{facet.slot}{copy_suffix}"
 
-def item_title(item: Item) -> str:
-    title = write_title(item.entity)
-    return f"{title} (copy {write_title(item.copy)})" if item.copy else title
 
-
-def item_label(item: Item) -> str:
-    """The name of an item in operations: `Order`, `Order/by-user`."""
-    return f"{item.entity}/{item.copy}" if item.copy else item.entity
+def _key_of_pair(pair: tuple[Item, Facet]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return pair[1].pk, pair[1].sk
 
 
 def readers(design: Design, slot: str, item: Item) -> list[str]:
     """The patterns that read an item in a slot."""
-    pattern_ids = []
+    pattern_ids: dict[str, None] = {}
     for operation in design.operations:
         for request in operation.requests:
             is_read_of_item = not request.actions and request.slot == slot and item.entity in request.entities
             if is_read_of_item and item in _target_items(design, request, item.entity):
-                pattern_ids.append(operation.pattern)
-    return list(dict.fromkeys(pattern_ids))
+                pattern_ids[operation.pattern] = None
+    return list(pattern_ids)
 
 
 def _target_items(design: Design, request: Request, entity: str) -> list[Item]:
     """The items of an entity that a request finds: the original or copies, by its key."""
-    placed_items = [
-        (item, facet) for item in design.items if item.entity == entity and (facet := item.facet(request.slot))
-    ]
+    items: list[Item] = []
+    exact_items: list[Item] = []
+    for item in design.items:
+        facet = item.facet(request.slot)
+        if item.entity == entity and facet is not None:
+            items.append(item)
+            if facet.pk == (request.pk,):
+                exact_items.append(item)
     # A read of several entities writes the key with the names of one of them: then the others match none.
-    exact = [item for item, facet in placed_items if facet.pk == (request.pk,)] or [item for item, _ in placed_items]
-    copies = [item for item in exact if item.item_name in request.copies]
-    return copies or [item for item in exact if not item.copy] or exact
+    matching_items = exact_items or items
+    copies = [item for item in matching_items if item.item_name in request.copies]
+    return copies or [item for item in matching_items if not item.copy] or matching_items
 
 
 def writers(design: Design, *items: ItemName) -> list[str]:
     """The patterns that write an item, a copy or a guard: one of some."""
-    return [
-        operation.pattern
-        for operation in design.operations
-        if any(
-            action.item in items and action.action is not Did.CHECK
-            for request in operation.requests
-            for action in request.actions
-        )
-    ]
+    pattern_ids: dict[str, None] = {}
+    for operation in design.operations:
+        for request in operation.requests:
+            for action in request.actions:
+                if action.item in items and action.action is not Did.CHECK:
+                    pattern_ids[operation.pattern] = None
+    return list(pattern_ids)
 
 
 def changers(workload: Workload, entity: Entity, attribute: str) -> list[str]:
     """The patterns that may change an attribute of existing items: updates, and puts that replace items."""
     ids = {attribute_of_id.name for attribute_of_id in entity.id}
-    pattern_ids = []
+    pattern_ids: dict[str, None] = {}
     for write in (*workload.writes, *workload.deletes):
         for action in write.actions:
+            if action.entity != entity.name:
+                continue
+            changed_names = {change.attribute for change in changes(write, action, entity)}
+            # A put that replaces an item may give it other values, except of its id: that names the item.
             is_replaced = action.verb is Verb.PUT and attribute not in ids
-            if action.entity == entity.name and (
-                is_replaced or attribute in {change.attribute for change in changes(write, action, entity)}
-            ):
-                pattern_ids.append(write.id)
-    return list(dict.fromkeys(pattern_ids))
+            if is_replaced or attribute in changed_names:
+                pattern_ids[write.id] = None
+    return list(pattern_ids)

@@ -11,7 +11,7 @@ from prejoin.constructs.refreshed import FLAGS
 from prejoin.constructs.registry import CONSTRUCTS, lines_in
 from prejoin.design.cost.background import BackgroundCost
 from prejoin.design.cost.bill import PatternCost, bill, pattern_cost
-from prejoin.design.cost.contents import contents, stored_contents
+from prejoin.design.cost.contents import ContentCost, contents, stored_contents
 from prejoin.design.cost.refreshes import Refresh, refreshes
 from prejoin.design.document.cells import has_html, write_code, write_name, write_prose, write_title
 from prejoin.design.explain.added import added_words
@@ -38,17 +38,17 @@ def query_interfaces(
     design: Design,
     names: Mapping[str, str],
     methods: Mapping[str, Method] | None = None,
-    passed: frozenset[str] | None = None,
+    passed_tests: frozenset[str] | None = None,
     unproven: Mapping[str, str] = MappingProxyType({}),
     tests: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> str:
     """The page. `names` are those of the methods, by pattern; with `methods`, it has their signatures and tests, too.
 
     `tests` are the names of the generated tests, by pattern. A method is called tested only where its tests are among
-    those that `passed`. Patterns that are `unproven`, with the reasons, are marked.
+    the `passed_tests`. Patterns that are `unproven`, with the reasons, are marked.
     """
-    page = _Page(workload, design, names, methods, passed, unproven, tests)
-    return "\n\n".join(part for part in page.parts() if part) + "\n"
+    page = _Page(workload, design, names, methods, passed_tests, unproven, tests)
+    return "\n\n".join(filter(None, page.parts())) + "\n"
 
 
 class _Page:
@@ -58,18 +58,24 @@ class _Page:
         design: Design,
         names: Mapping[str, str],
         methods: Mapping[str, Method] | None,
-        passed: frozenset[str] | None,
+        passed_tests: frozenset[str] | None,
         unproven: Mapping[str, str],
         tests: Mapping[str, Sequence[str]],
     ) -> None:
         self.workload = workload
         self.design = design
         self.names = names
-        self.costs: Mapping[str, PatternCost] = {p.id: pattern_cost(p, design) for p in workload.patterns}
+        self.costs: Mapping[str, PatternCost] = {
+            pattern.id: pattern_cost(pattern, design) for pattern in workload.patterns
+        }
         self.bill = bill(workload, design)
         self.methods = methods or {}
-        self.tests = {id_: [f"{TESTS}::{name}" for name in names] for id_, names in tests.items() if names}
-        self.passed = passed
+        self.tests: dict[str, list[str]] = {}
+        """The tests of each pattern that has some, as pytest names them."""
+        for pattern_id, test_names in tests.items():
+            if test_names:
+                self.tests[pattern_id] = [f"{TESTS}::{name}" for name in test_names]
+        self.passed_tests = passed_tests
         self.unproven = unproven
         self.coded = methods is not None
 
@@ -110,17 +116,7 @@ class _Page:
                 "The methods take and return a `LargeValue`: size, checksum and place. `store_large` stores a content "
                 "before a method refers to it, `write_large` replaces that of an item, `read_large` reads it."
             )
-            yield "\n".join(
-                f"- {write_code(content.name)}: in "
-                + (
-                    "an object store; the client's schema is `schema(S3Store(…))`. Writing and reading take "
-                    f"{count(content.object_count, 'request')} each, and no units of the table"
-                    if content.stored
-                    else f"{content.part_count} parts of about {size(content.part_size)}; writing takes "
-                    f"{amount(content.write_units)} write units, reading {amount(content.read_units)} read units"
-                )
-                for content in large_contents
-            )
+            yield "\n".join(f"- {_content_text(content)}" for content in large_contents)
 
     def _refreshes(self) -> Iterator[str]:
         """The attributes that are refreshed: how old they may be, and what keeps them current."""
@@ -134,12 +130,11 @@ class _Page:
     def _constructs(self) -> Iterator[str]:
         """The constructs of which the client has functions, with their names."""
         for construct in CONSTRUCTS:
-            bound_constructs = [bound for bound in lines_in(self.workload, self.design) if bound.construct is construct]
-            lines = [
-                f"- {write_title(bound.entity.name)} {words}"
-                for bound in bound_constructs
-                if (words := bound.usage_words())
-            ]
+            lines: list[str] = []
+            for bound in lines_in(self.workload, self.design):
+                words = bound.usage_words() if bound.construct is construct else ""
+                if words:
+                    lines.append(f"- {write_title(bound.entity.name)} {words}")
             if lines and construct.section:
                 yield f"## {construct.section.title.capitalize()}"
                 yield "\n".join(lines)
@@ -154,10 +149,10 @@ class _Page:
         ]
         if self.coded:
             tests = self.tests.values()
-            if self.passed is None:
+            if self.passed_tests is None:
                 parts.insert(1, f"{len(tests)} with a test")
             else:
-                parts.insert(1, f"{sum(self.passed.issuperset(test_names) for test_names in tests)} tested")
+                parts.insert(1, f"{sum(map(self.passed_tests.issuperset, tests))} tested")
         if self.unproven:
             parts.append(f"{len(self.unproven)} not proven: {', '.join(map(write_prose, self.unproven))}")
         return ", ".join(parts)
@@ -232,24 +227,41 @@ class _Page:
         if operation.assumes:
             yield "The caller knows", ", ".join(map(write_code, operation.assumes))
         if operation.units and operation.requests:
-            cost = self.costs[pattern.id]
-            rate_text = f"{rate(cost.rate)}, that is {money(cost.dollars)} a month"
-            exclusion = ", without large contents" if stored_contents(operation, self.workload, self.design) else ""
-            yield "Costs", f"{_units(operation.units)} {_word(operation.units)} a call{exclusion}; {rate_text}"
+            yield "Costs", self._cost_text(operation, operation.units)
+        yield from self._proof_facts(pattern)
+
+    def _cost_text(self, operation: Operation, units: Units) -> str:
+        cost = self.costs[operation.pattern]
+        rate_text = f"{rate(cost.rate)}, that is {money(cost.dollars)} a month"
+        exclusion = ", without large contents" if stored_contents(operation, self.workload, self.design) else ""
+        return f"{_units(units)} {_word(units)} a call{exclusion}; {rate_text}"
+
+    def _proof_facts(self, pattern: Pattern) -> Iterator[tuple[str, str]]:
+        """Why a pattern is not proven, and its tests."""
         if reason := self.unproven.get(pattern.id):
             yield "Not proven", write_prose(f"it could not be run, because {reason}")
         if tests := self.tests.get(pattern.id):
-            has_passed = self.passed is not None and self.passed.issuperset(tests)
+            has_passed = self.passed_tests is not None and self.passed_tests.issuperset(tests)
             yield "Tested by" if has_passed else "Test, not run", ", ".join(map(write_code, tests))
+
+
+def _content_text(content: ContentCost) -> str:
+    """Where a large content is, and what it takes to write and to read it."""
+    if content.stored:
+        return (
+            f"{write_code(content.name)}: in an object store; the client's schema is `schema(S3Store(…))`. Writing "
+            f"and reading take {count(content.object_count, 'request')} each, and no units of the table"
+        )
+    return (
+        f"{write_code(content.name)}: in {content.part_count} parts of about {size(content.part_size)}; writing takes "
+        f"{amount(content.write_units)} write units, reading {amount(content.read_units)} read units"
+    )
 
 
 def _background(cost: BackgroundCost) -> str:
     """What happens in the background, how often, and what it costs."""
-    parts = [
-        f"{amount(number)} {word}"
-        for number, word in ((cost.units.read, "read"), (cost.units.write, "write"))
-        if number
-    ]
+    numbers = ((cost.units.read, "read"), (cost.units.write, "write"))
+    parts = [f"{amount(number)} {word}" for number, word in numbers if number]
     units = f", {' + '.join(parts)} units each time" if parts else ""
     return (
         f"{write_code(cost.about)}: {write_prose(cost.text)}; {rate(cost.rate)}{units}, {money(cost.dollars)} a month"
@@ -259,14 +271,13 @@ def _background(cost: BackgroundCost) -> str:
 def _refresh(refresh: Refresh) -> str:
     """How old attributes may be, and what keeps them current."""
     bound, entity, source = refresh.bound, refresh.bound.entity.name, refresh.bound.source.name
-    attribute_pairs = [(f"{entity}.{own}", f"{source}.{origin}") for own, origin in bound.attributes.items()]
-    attribute_texts = listed(
-        f"{write_code(own)} {bound.flag.name} {write_code(origin)}" for own, origin in attribute_pairs
-    )
+    pairs: list[str] = []
+    for own, origin in bound.attributes.items():
+        pairs.append(f"{write_code(f'{entity}.{own}')} {bound.flag.name} {write_code(f'{source}.{origin}')}")
     age_text = bound.usage_words(write_title(source), _changes(refresh))
     price = f"{_units(refresh.units)} units in {refresh.requests} requests for {refresh.items:,.0f} items"
     rate_text = f"{rate(refresh.rate)}, that is {money(refresh.dollars)} a month"
-    return f"{attribute_texts}. {age_text} A refresh takes {price}; {rate_text}."
+    return f"{listed(pairs)}. {age_text} A refresh takes {price}; {rate_text}."
 
 
 def _changes(refresh: Refresh) -> str:
@@ -282,7 +293,7 @@ def _line(text: str) -> str:
 def _unserved_fact(operation: Operation) -> tuple[str, str]:
     if operation.problem == OUT_OF_SCOPE:
         return "Out of scope", "the document says that something else than this table answers it"
-    return "Not served", write_prose("; ".join(text for text in (operation.problem, operation.remedy) if text))
+    return "Not served", write_prose("; ".join(filter(None, (operation.problem, operation.remedy))))
 
 
 def _result_text(read: Read) -> str:
@@ -296,15 +307,17 @@ def _result_text(read: Read) -> str:
     """
     noun = listed(map(write_title, read.entities)) or "items"
     lead = f"the first {read.limit} of " if read.limit else _quantity(read)
-    parts = [
-        f"by {listed(_sort_text(sort) for sort in read.sort)}" if read.sort else "",
-        f"in pages{f' of {read.page}' if read.page else ''}" if read.paginated else "",
-        f"{'its' if read.result is Result.ONE else 'their'} {listed(map(write_name, read.needs))}"
-        if read.needs
-        else "",
-        f"{read.consistency.lower()} consistency" if read.consistency and read.is_consistent else "",
-    ]
-    return ", ".join([lead + noun, *(part for part in parts if part)])
+    parts = [lead + noun]
+    if read.sort:
+        parts.append(f"by {listed(map(_sort_text, read.sort))}")
+    if read.paginated:
+        parts.append(f"in pages of {read.page}" if read.page else "in pages")
+    if read.needs:
+        pronoun = "its" if read.result is Result.ONE else "their"
+        parts.append(f"{pronoun} {listed(map(write_name, read.needs))}")
+    if read.consistency and read.is_consistent:
+        parts.append(f"{read.consistency.lower()} consistency")
+    return ", ".join(parts)
 
 
 def _quantity(read: Read) -> str:

@@ -18,7 +18,7 @@ from prejoin.workload.model import Workload
 class DocumentOptions:
     methods: Mapping[str, Method] | None = None
     """The methods of the generated repository, by pattern; None where no code is generated."""
-    passed: frozenset[str] | None = None
+    passed_tests: frozenset[str] | None = None
     """The tests that were run and passed; None where none were run."""
     unproven: Mapping[str, str] = field(default_factory=dict)
     """The patterns that are not proven, with the reasons."""
@@ -34,7 +34,7 @@ def render_documents(
     names = names_of(workload).methods
     return {
         PurePosixPath("query-interfaces.md"): query_interfaces(
-            workload, design, names, options.methods, options.passed, options.unproven, options.tests
+            workload, design, names, options.methods, options.passed_tests, options.unproven, options.tests
         ),
         PurePosixPath("keys.md"): key_map(workload, design),
     }

@@ -6,15 +6,14 @@ of them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
-from prejoin.design.model import TABLE, ProjectionKind
+from prejoin.design.model import ProjectionKind
 from prejoin.workload.model import Model
 
 from .options import Encryption, TableClass
-from .policies import BUCKET, STREAM, Policy, policy_document
+from .policies import Policy, pascal, policy_document
 from .stack import ABORT_DAYS, RECOVERY_DAYS, Scaled, Stack, scaled_dimensions, split_words
 from .table import TableIndex
 
@@ -69,8 +68,8 @@ class Do(Model, frozen=True):
     method: str
     arguments: tuple[str, ...]
     props: Props
-    then: str = ""
-    then_props: Props | None = None
+    next_method: str = ""
+    next_props: Props | None = None
 
 
 Step = Make | Do
@@ -78,7 +77,7 @@ Step = Make | Do
 
 def steps(stack: Stack) -> Iterator[Step]:
     """The statements for a stack, in order."""
-    if stack.options.encryption is Encryption.CUSTOMER:
+    if stack.has_customer_key:
         yield _key(stack)
     yield Make("table", "dynamodb.Table", "Table", _table(stack))
     if stack.bucket:
@@ -100,7 +99,7 @@ def modules(stack: Stack) -> list[str]:
     module_uses = {
         "dynamodb": True,
         "iam": bool(stack.every_policy),
-        "kms": stack.options.encryption is Encryption.CUSTOMER,
+        "kms": stack.has_customer_key,
         "s3": stack.bucket,
     }
     return [name for name, is_used in module_uses.items() if is_used]
@@ -114,14 +113,15 @@ def core_names(stack: Stack) -> list[str]:
 
 def tagged_members(stack: Stack) -> list[str]:
     """The members that get the tags of the options."""
-    return ["table", *(["bucket"] if stack.bucket else [])]
+    return ["table", "bucket"] if stack.bucket else ["table"]
 
 
 def _bucket(stack: Stack) -> Make:
     """The bucket of large contents, which is kept as the table is."""
-    customer = stack.options.encryption is Encryption.CUSTOMER
-    props: dict[str, Any] = {"encryption": Name(f"s3.BucketEncryption.{'KMS' if customer else 'S3_MANAGED'}")}
-    if customer:
+    encryption = "KMS" if stack.has_customer_key else "S3_MANAGED"
+    props: dict[str, Any] = {"encryption": Name(f"s3.BucketEncryption.{encryption}")}
+    if stack.has_customer_key:
+        # With a bucket key S3 sends KMS fewer requests, which are charged.
         props |= {"encryption_key": Own("key"), "bucket_key_enabled": True}
     props |= {"block_public_access": Name("s3.BlockPublicAccess.BLOCK_ALL"), "enforce_ssl": True}
     leftovers: dict[str, Any] = {"abort_incomplete_multipart_upload_after": Name(f"Duration.days({ABORT_DAYS})")}
@@ -141,8 +141,7 @@ def _removal(stack: Stack) -> Name:
 
 def class_name(stack: Stack) -> str:
     """The construct's name, by the table's: `shop-orders` is `ShopOrdersTable`."""
-    words = [word for word in re.split(r"[^A-Za-z0-9]+", stack.table.name) if word]
-    name = "".join(word[0].upper() + word[1:] for word in words)[:_LONGEST_NAME]
+    name = pascal(stack.table.name)[:_LONGEST_NAME]
     name = name if name.lower().endswith("table") else f"{name}Table"
     return name if name[0].isalpha() else f"The{name}"
 
@@ -152,9 +151,8 @@ def _table(stack: Stack) -> dict[str, Any]:
     properties: dict[str, Any] = {"table_name": Name("table_name"), "partition_key": _attribute(table.pk[0], stack)}
     if table.sk:
         properties["sort_key"] = _attribute(table.sk[0], stack)
-    properties["billing_mode"] = Name(
-        f"dynamodb.BillingMode.{'PROVISIONED' if table.provisioned else 'PAY_PER_REQUEST'}"
-    )
+    billing_mode = "PROVISIONED" if table.is_provisioned else "PAY_PER_REQUEST"
+    properties["billing_mode"] = Name(f"dynamodb.BillingMode.{billing_mode}")
     properties |= _limits(stack)
     if options.table_class is not TableClass.STANDARD:
         properties["table_class"] = Name("dynamodb.TableClass.STANDARD_INFREQUENT_ACCESS")
@@ -167,7 +165,7 @@ def _table(stack: Stack) -> dict[str, Any]:
     )
     if options.encryption in _ENCRYPTIONS:
         properties["encryption"] = Name(f"dynamodb.TableEncryption.{_ENCRYPTIONS[options.encryption]}")
-    if options.encryption is Encryption.CUSTOMER:
+    if stack.has_customer_key:
         properties["encryption_key"] = Own("key")
     properties["deletion_protection"] = options.deletion_protection
     properties["removal_policy"] = _removal(stack)
@@ -176,11 +174,10 @@ def _table(stack: Stack) -> dict[str, Any]:
 
 def _limits(stack: Stack) -> dict[str, Any]:
     """The capacity of the table or an index: provisioned units, or the limit of an on-demand table."""
-    options = stack.options
-    if stack.table.provisioned:
-        return {"read_capacity": options.reads.least, "write_capacity": options.writes.least}
-    limits = {"max_read_request_units": options.most_reads, "max_write_request_units": options.most_writes}
-    return {name: units for name, units in limits.items() if units is not None}
+    if units := stack.provisioned_units:
+        reads, writes = units
+        return {"read_capacity": reads, "write_capacity": writes}
+    return {**stack.request_limits}
 
 
 def _index(index: TableIndex, stack: Stack) -> dict[str, Any]:
@@ -195,10 +192,12 @@ def _index(index: TableIndex, stack: Stack) -> dict[str, Any]:
 
 
 def _side(name: str, attributes: tuple[str, ...], stack: Stack) -> dict[str, Any]:
-    attribute_props = [_attribute(name_of_attribute, stack) for name_of_attribute in attributes]
-    if len(attribute_props) > 1:
-        return {f"{name}s": attribute_props}
-    return {name: attribute_props[0]} if attribute_props else {}
+    """A side of a key. CDK has other properties for index keys of several attributes."""
+    if not attributes:
+        return {}
+    if len(attributes) == 1:
+        return {name: _attribute(attributes[0], stack)}
+    return {f"{name}s": [_attribute(attribute, stack) for attribute in attributes]}
 
 
 def _attribute(name: str, stack: Stack) -> Props:
@@ -223,10 +222,13 @@ def _scaling(dimension: Scaled) -> Do:
 
 
 def _policy(policy: Policy, stack: Stack) -> Make:
-    indexes = {index.name: Own("table.table_arn", suffix=f"/index/{index.name}") for index in stack.table.indexes}
-    arns = {**indexes, TABLE: Own("table.table_arn"), STREAM: Own("table.table_stream_arn", value=True)}
-    arns |= {folder: Own("bucket.bucket_arn", "table_name", f"/{folder}*") for folder in stack.folders}
-    arns[BUCKET] = Own("bucket.bucket_arn")
+    arns = stack.resources(
+        table=Own("table.table_arn"),
+        stream=Own("table.table_stream_arn", value=True),
+        bucket=Own("bucket.bucket_arn"),
+        index=lambda name: Own("table.table_arn", suffix=f"/index/{name}"),
+        folder=lambda name: Own("bucket.bucket_arn", "table_name", f"/{name}*"),
+    )
     document = policy_document(policy, arns, Own("key.key_arn"))
     statements = []
     for statement in document["Statement"]:

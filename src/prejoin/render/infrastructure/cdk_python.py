@@ -7,16 +7,15 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from prejoin.design.model import Design
-from prejoin.render.python.layout import string
+from prejoin.render.python.layout import STEP, WIDTH, Part, call, flat, keyword, lay, listing, mapping, string
 from prejoin.workload.model import Workload
 
-from .cdk import Do, Make, Name, Own, Props, Step, class_name, core_names, modules, steps, tagged_members
-from .layout import Lines, laid_out
+from .cdk import Make, Name, Own, Props, Step, class_name, core_names, modules, steps, tagged_members
 from .options import Infrastructure
 from .stack import NOTICE, Stack, split_words, stack_of
 
-_WIDTH = 88
-_STEP = "    "
+_INDENT = STEP * 2
+"""The indentation of the constructor's body."""
 
 
 def render_cdk_python(
@@ -31,18 +30,18 @@ def _module(stack: Stack) -> str:
     imports = [f"from aws_cdk import aws_{name} as {name}" for name in modules(stack)]
     name = f"table_name: str = {string(stack.table.name)}"
     parameters = ("self", "scope: Construct", "construct_id: str", "*", name)
-    head = f"{_STEP}def __init__({', '.join(parameters)}) -> None:"
-    if len(head) > _WIDTH:
-        inner = f"{_STEP * 2}{', '.join(parameters)}"
-        lines = [inner] if len(inner) <= _WIDTH else [f"{_STEP * 2}{parameter}," for parameter in parameters]
-        head = "\n".join((f"{_STEP}def __init__(", *lines, f"{_STEP}) -> None:"))
+    head = f"{STEP}def __init__({', '.join(parameters)}) -> None:"
+    if len(head) > WIDTH:
+        inner = f"{_INDENT}{', '.join(parameters)}"
+        lines = [inner] if len(inner) <= WIDTH else [f"{_INDENT}{parameter}," for parameter in parameters]
+        head = "\n".join((f"{STEP}def __init__(", *lines, f"{STEP}) -> None:"))
     about = "The table, and a managed policy for each role that uses it." if stack.every_policy else "The table."
-    body = [f"{_STEP * 2}{line}" if line else line for step in steps(stack) for line in _step(step)]
-    tags = [
-        f"{_STEP * 2}Tags.of(self.{member}).add({string(k)}, {string(v)})"
-        for member in tagged_members(stack)
-        for k, v in sorted(stack.options.tags.items())
-    ]
+    body: list[str] = []
+    for step in steps(stack):
+        body += _step(step)
+    for member in tagged_members(stack):
+        for key, value in stack.tags.items():
+            body.append(f"{_INDENT}Tags.of(self.{member}).add({string(key)}, {string(value)})")
     return "\n".join(
         (
             f'"""The table of {_escape_docstring(stack.title)}.',
@@ -56,66 +55,64 @@ def _module(stack: Stack) -> str:
             "",
             "",
             f"class {class_name(stack)}(Construct):",
-            f'{_STEP}"""{about}"""',
+            f'{STEP}"""{about}"""',
             "",
             head,
-            f"{_STEP * 2}super().__init__(scope, construct_id)",
+            f"{_INDENT}super().__init__(scope, construct_id)",
             *body,
-            *tags,
             "",
         )
     )
 
 
-def _step(step: Step) -> Lines:
-    room = _WIDTH - len(_STEP * 2)
+def _step(step: Step) -> list[str]:
     if isinstance(step, Make):
-        parts = [["self"], [string(step.id)], *_keyword_arguments(step.props, room - len(_STEP))]
-        return laid_out(f"self.{step.member} = {step.type}(", parts, ")", room, _STEP)
-    return _call_lines(step, room)
+        make = call(f"self.{step.member} = {step.type}", "self", string(step.id), *_keywords(step.props))
+        return lay(make, _INDENT)
+    arguments = [*map(string, step.arguments), *_keywords(step.props.values)]
+    first_call = call(f"self.{step.member}.{step.method}", *arguments)
+    if not step.next_props:
+        return lay(first_call, _INDENT)
+    next_arguments = _keywords(step.next_props.values)
+    one_line = lay(call(f"{flat(first_call)}.{step.next_method}", *next_arguments), _INDENT)
+    if len(one_line) == 1:
+        return one_line
+    # Formatters break the first call of a chain first.
+    lines = [f"{_INDENT}{first_call.head}"]
+    for argument in arguments:
+        lines += lay(argument, _INDENT + STEP, ",")
+    return lines + lay(call(f").{step.next_method}", *next_arguments), _INDENT)
 
 
-def _call_lines(step: Do, room: int) -> Lines:
-    parts = [
-        *([string(argument)] for argument in step.arguments),
-        *_keyword_arguments(step.props.values, room - len(_STEP)),
-    ]
-    call = laid_out(f"self.{step.member}.{step.method}(", parts, ")", room, _STEP)
-    if not step.then_props:
-        return call
-    continuation = _keyword_arguments(step.then_props.values, room - len(_STEP))
-    last = laid_out(f"{call[-1]}.{step.then}(", continuation, ")", room, _STEP)
-    if len(call) == 1 and len(last) == 1:
-        return last
-    opened_call = laid_out(f"self.{step.member}.{step.method}(", parts, ")", 0, _STEP)
-    return [*opened_call[:-1], *laid_out(f"{opened_call[-1]}.{step.then}(", continuation, ")", room, _STEP)]
+def _keywords(values: Mapping[str, Any]) -> list[Part]:
+    return [keyword(name, _value(value)) for name, value in values.items()]
 
 
-def _keyword_arguments(values: Mapping[str, Any], room: int) -> list[Lines]:
-    return [_value(value, room, f"{name}=") for name, value in values.items()]
-
-
-def _value(value: Any, room: int, lead: str = "") -> Lines:
-    """A named value and a comma, in the width that is left."""
-    inner, space = room - len(_STEP), room - 1
+def _value(value: Any) -> Part:
     match value:
         case Name():
-            return [f"{lead}{value.text}"]
+            return value.text
         case Own():
-            path = f"str(self.{value.path})" if value.value else f"self.{value.path}"
-            middle = f"/{{{value.middle}}}" if value.middle else ""
-            return [f"{lead}f{string(f'{{{path}}}{middle}{value.suffix}')}" if value.suffix else f"{lead}{path}"]
+            return _own(value)
         case Props():
-            return laid_out(f"{lead}{value.type}(", _keyword_arguments(value.values, inner), ")", space, _STEP)
+            return call(value.type, *_keywords(value.values))
         case bool() | int():
-            return [f"{lead}{value}"]
+            return str(value)
         case str():
-            return [f"{lead}{string(value)}"]
+            return string(value)
         case Mapping():
-            pairs = [_value(member, inner, f"{string(name)}: ") for name, member in value.items()]
-            return laid_out(f"{lead}{{", pairs, "}", space, _STEP)
+            return mapping((string(name), _value(member)) for name, member in value.items())
         case _:
-            return laid_out(f"{lead}[", [_value(element, inner) for element in value], "]", space, _STEP)
+            return listing(map(_value, value))
+
+
+def _own(member: Own) -> str:
+    """A member of the construct, in an f-string if text follows it."""
+    path = f"str(self.{member.path})" if member.value else f"self.{member.path}"
+    if not member.suffix:
+        return path
+    middle = f"/{{{member.middle}}}" if member.middle else ""
+    return f"f{string(f'{{{path}}}{middle}{member.suffix}')}"
 
 
 def _escape_docstring(text: str) -> str:

@@ -29,15 +29,15 @@ def render_cdk_typescript(
 
 def _module(stack: Stack) -> str:
     name = class_name(stack)
-    members = [
-        f"{STEP}readonly {camel(step.member)}: {_type(step)};" for step in steps(stack) if isinstance(step, Make)
-    ]
-    body = [f"{STEP * 2}{line}" for step in steps(stack) for line in _step(step)]
-    tags = [
-        f"{STEP * 2}Tags.of(this.{member}).add({string_literal(k)}, {string_literal(v)});"
-        for member in tagged_members(stack)
-        for k, v in sorted(stack.options.tags.items())
-    ]
+    members: list[str] = []
+    body: Lines = []
+    for step in steps(stack):
+        if isinstance(step, Make):
+            members.append(f"{STEP}readonly {camel(step.member)}: {_type(step)};")
+        body += _step(step)
+    for member in tagged_members(stack):
+        for key, value in stack.tags.items():
+            body.append(f"Tags.of(this.{member}).add({string_literal(key)}, {string_literal(value)});")
     about = "The table, and a managed policy for each role that uses it." if stack.every_policy else "The table."
     return "\n".join(
         (
@@ -58,8 +58,7 @@ def _module(stack: Stack) -> str:
             f"{STEP}constructor(scope: Construct, id: string, props: {name}Props = {{}}) {{",
             f"{STEP * 2}super(scope, id);",
             f"{STEP * 2}const tableName = props.tableName ?? {string_literal(stack.table.name)};",
-            *body,
-            *tags,
+            *(f"{STEP * 2}{line}" for line in body),
             f"{STEP}}}",
             "}",
             "",
@@ -77,9 +76,8 @@ def _step(step: Step) -> Lines:
         return _method_call(step, room)
     assignment = f"this.{camel(step.member)} = "
     if step.type == "kms.Key.from_key_arn":
-        return [
-            f"{assignment}kms.Key.fromKeyArn(this, {string_literal(step.id)}, {string_literal(step.props['key_arn'])});"
-        ]
+        arn = string_literal(step.props["key_arn"])
+        return [f"{assignment}kms.Key.fromKeyArn(this, {string_literal(step.id)}, {arn});"]
     return call_lines(f"{assignment}new {step.type}(this, {string_literal(step.id)}, ", _object(step.props), room=room)
 
 
@@ -87,10 +85,10 @@ def _method_call(step: Do, room: int) -> Lines:
     lead = "".join(f"{string_literal(argument)}, " for argument in step.arguments)
     opening = f"this.{camel(step.member)}.{camel(step.method)}({lead}"
     values = _object(step.props.values)
-    if not step.then_props:
+    if not step.next_props:
         return call_lines(opening, values, room=room)
     call = call_lines(opening, values, ")", room)
-    (continuation,) = call_lines(f".{camel(step.then)}(", _object(step.then_props.values))
+    (continuation,) = call_lines(f".{camel(step.next_method)}(", _object(step.next_props.values))
     if len(call) == 1 and len(call[0] + continuation) > room:
         call = call_lines(opening, values, ")", 0)
     return [*call[:-1], call[-1] + continuation]

@@ -8,11 +8,11 @@ from typing import Any
 
 import yaml
 
-from prejoin.design.model import TABLE, Design, ProjectionKind
+from prejoin.design.model import Design, ProjectionKind
 from prejoin.workload.model import Workload
 
 from .options import Encryption, Infrastructure, TableClass
-from .policies import BUCKET, STREAM, policy_document
+from .policies import only_tls, pascal, policy_document
 from .stack import ABORT_DAYS, NOTICE, RECOVERY_DAYS, STREAM_ATTEMPTS, Scaled, Stack, scaled_dimensions, stack_of
 from .table import TableIndex
 
@@ -43,7 +43,7 @@ def template(stack: Stack) -> dict[str, Any]:
     """The template as data, with functions in it."""
     resources: dict[str, Any] = {}
     key = None
-    if stack.options.encryption is Encryption.CUSTOMER:
+    if stack.has_customer_key:
         key = stack.options.key_arn or Tagged("GetAtt", "TableKey.Arn")
     if stack.makes_key:
         resources["TableKey"] = _key(stack)
@@ -105,21 +105,20 @@ def _mapping() -> dict[str, Any]:
 
 def _table(stack: Stack, key: Any) -> dict[str, Any]:
     resource: dict[str, Any] = {"Type": "AWS::DynamoDB::Table"}
-    # What a stack no longer has is deleted with what is in it, unless it is told to leave it.
+    # CloudFormation deletes resources that leave a stack, with their data, unless their policy is Retain.
     deletion_policy = "Retain" if stack.options.deletion_protection else "Delete"
     resource |= {"DeletionPolicy": deletion_policy, "UpdateReplacePolicy": deletion_policy}
     return resource | {"Properties": _properties(stack, Tagged("Ref", "TableName"), key)}
 
 
-def _properties(stack: Stack, name: Any, key: Any = None) -> dict[str, Any]:
+def _properties(stack: Stack, table_name: Any, key: Any = None) -> dict[str, Any]:
     """The properties of `AWS::DynamoDB::Table`."""
     table, options = stack.table, stack.options
     properties: dict[str, Any] = {
-        "TableName": name,
+        "TableName": table_name,
         "BillingMode": table.billing.value,
         "AttributeDefinitions": [
-            {"AttributeName": name_of_attribute, "AttributeType": attribute_type}
-            for name_of_attribute, attribute_type in table.types.items()
+            {"AttributeName": name, "AttributeType": attribute_type} for name, attribute_type in table.types.items()
         ],
         "KeySchema": _keys(table.pk, table.sk),
     }
@@ -137,7 +136,7 @@ def _properties(stack: Stack, name: Any, key: Any = None) -> dict[str, Any]:
     properties["PointInTimeRecoverySpecification"] = {"PointInTimeRecoveryEnabled": options.point_in_time_recovery}
     if options.encryption is not Encryption.AWS_OWNED:
         properties["SSESpecification"] = {"SSEEnabled": True, "SSEType": "KMS"}
-        if options.encryption is Encryption.CUSTOMER:
+        if stack.has_customer_key:
             properties["SSESpecification"]["KMSMasterKeyId"] = key
     properties["DeletionProtectionEnabled"] = options.deletion_protection
     if options.tags:
@@ -149,7 +148,10 @@ def _bucket(stack: Stack, key: Any) -> dict[str, Any]:
     """The bucket of large contents, which is kept as the table is."""
     deletion_policy = "Retain" if stack.options.deletion_protection else "Delete"
     encryption = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": key} if key else {"SSEAlgorithm": "AES256"}
-    rule = {"ServerSideEncryptionByDefault": encryption, **({"BucketKeyEnabled": True} if key else {})}
+    rule: dict[str, Any] = {"ServerSideEncryptionByDefault": encryption}
+    if key:
+        # With a bucket key S3 sends KMS fewer requests, which are charged.
+        rule["BucketKeyEnabled"] = True
     access_blocks = ("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets")
     properties: dict[str, Any] = {
         "BucketEncryption": {"ServerSideEncryptionConfiguration": [rule]},
@@ -177,15 +179,7 @@ def _bucket(stack: Stack, key: Any) -> dict[str, Any]:
 
 def _bucket_policy() -> dict[str, Any]:
     """The policy of the bucket: no access without TLS."""
-    without_tls = {
-        "Sid": "OnlyTls",
-        "Effect": "Deny",
-        "Principal": {"AWS": "*"},
-        "Action": "s3:*",
-        "Resource": [Tagged("GetAtt", "Bucket.Arn"), Tagged("Sub", "${Bucket.Arn}/*")],
-        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
-    }
-    document = {"Version": "2012-10-17", "Statement": [without_tls]}
+    document = only_tls([Tagged("GetAtt", "Bucket.Arn"), Tagged("Sub", "${Bucket.Arn}/*")])
     return {
         "Type": "AWS::S3::BucketPolicy",
         "Properties": {"Bucket": Tagged("Ref", "Bucket"), "PolicyDocument": document},
@@ -193,12 +187,15 @@ def _bucket_policy() -> dict[str, Any]:
 
 
 def _tags(stack: Stack) -> list[dict[str, str]]:
-    return [{"Key": tag, "Value": value} for tag, value in sorted(stack.options.tags.items())]
+    return [{"Key": tag, "Value": value} for tag, value in stack.tags.items()]
 
 
 def _keys(pk: tuple[str, ...], sk: tuple[str, ...]) -> list[dict[str, str]]:
-    hash_keys = [{"AttributeName": name, "KeyType": "HASH"} for name in pk]
-    return hash_keys + [{"AttributeName": name, "KeyType": "RANGE"} for name in sk]
+    return [_key_part(name, "HASH") for name in pk] + [_key_part(name, "RANGE") for name in sk]
+
+
+def _key_part(name: str, key_type: str) -> dict[str, str]:
+    return {"AttributeName": name, "KeyType": key_type}
 
 
 def _index(index: TableIndex) -> dict[str, Any]:
@@ -209,13 +206,11 @@ def _index(index: TableIndex) -> dict[str, Any]:
 
 
 def _throughput(stack: Stack) -> dict[str, Any]:
-    options = stack.options
-    if stack.table.provisioned:
-        units = {"ReadCapacityUnits": options.reads.least, "WriteCapacityUnits": options.writes.least}
-        return {"ProvisionedThroughput": units}
-    limits = {"MaxReadRequestUnits": options.most_reads, "MaxWriteRequestUnits": options.most_writes}
-    set_limits = {name: units for name, units in limits.items() if units is not None}
-    return {"OnDemandThroughput": set_limits} if set_limits else {}
+    if units := stack.provisioned_units:
+        reads, writes = units
+        return {"ProvisionedThroughput": {"ReadCapacityUnits": reads, "WriteCapacityUnits": writes}}
+    limits = {pascal(name): units for name, units in stack.request_limits.items()}
+    return {"OnDemandThroughput": limits} if limits else {}
 
 
 def _key(stack: Stack) -> dict[str, Any]:
@@ -277,15 +272,13 @@ def _scaling(dimension: Scaled) -> dict[str, Any]:
 
 
 def _arns(stack: Stack) -> dict[str, Any]:
-    indexes = {index.name: Tagged("Sub", f"${{Table.Arn}}/index/{index.name}") for index in stack.table.indexes}
-    folders = {folder: Tagged("Sub", f"${{Bucket.Arn}}/${{Table}}/{folder}*") for folder in stack.folders}
-    return {
-        **indexes,
-        **folders,
-        TABLE: Tagged("GetAtt", "Table.Arn"),
-        STREAM: Tagged("GetAtt", "Table.StreamArn"),
-        BUCKET: Tagged("GetAtt", "Bucket.Arn"),
-    }
+    return stack.resources(
+        table=Tagged("GetAtt", "Table.Arn"),
+        stream=Tagged("GetAtt", "Table.StreamArn"),
+        bucket=Tagged("GetAtt", "Bucket.Arn"),
+        index=lambda name: Tagged("Sub", f"${{Table.Arn}}/index/{name}"),
+        folder=lambda name: Tagged("Sub", f"${{Bucket.Arn}}/${{Table}}/{name}*"),
+    )
 
 
 def _outputs(stack: Stack) -> dict[str, Any]:

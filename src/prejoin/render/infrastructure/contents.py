@@ -39,26 +39,24 @@ def content_uses(
     patterns: Sequence[Pattern],
     requests: Iterable[LiteralRequest],
     *,
-    whole: bool = False,
+    runs_everything: bool = False,
 ) -> Iterator[ContentUse]:
     """The large attributes that patterns with these requests use.
 
-    `whole` if they are the whole application, which uses all of them.
+    `runs_everything` if they are all patterns: the application uses all contents, also by functions of the client.
     """
     stored_contents = {request.content for request in requests if isinstance(request, PartRequest | ObjectRequest)}
     for entity in workload.entities:
         if not design.item(entity.name):
             continue
-        read = {
-            name
-            for pattern in patterns
-            if isinstance(pattern, Read)
-            for name in _read_contents(pattern, entity, design)
-        }
+        read_contents: set[str] = set()
+        for pattern in patterns:
+            if isinstance(pattern, Read):
+                read_contents.update(_read_contents(pattern, entity, design))
         for attribute in contents_of(entity):
             name = f"{entity.name}.{attribute.name}"
-            use = ContentUse(entity.name, attribute.name, attribute.name in read, name in stored_contents)
-            if whole:
+            use = ContentUse(entity.name, attribute.name, attribute.name in read_contents, name in stored_contents)
+            if runs_everything:
                 use = ContentUse(entity.name, attribute.name, reads=True, stores=True, removes=True)
             if use.reads or use.stores:
                 yield use
@@ -71,7 +69,7 @@ def content_grants(uses: Iterable[ContentUse], design: Design) -> Iterator[Grant
     """
     for use in uses:
         item = design.item(use.entity)
-        assert item is not None  # one that is used
+        assert item is not None  # `content_uses` leaves out entities that the design does not store
         keys = limits(leading_keys(item.facets[0].pk[0]))
         actions: list[str] = []
         if use.reads:
@@ -99,7 +97,12 @@ def object_actions(uses: Iterable[ContentUse], folders: Mapping[str, str]) -> di
 def content_folders(workload: Workload, design: Design) -> dict[str, str]:
     """The folder of the bucket, in that of the table, for each attribute whose contents are in the store."""
     constructs = added_in(workload, design)
-    return {str(bound.item_name): folder for bound in constructs if (folder := bound.folder(design))}
+    folders: dict[str, str] = {}
+    for bound in constructs:
+        # Contents that are in parts in the table have no folder.
+        if folder := bound.folder(design):
+            folders[str(bound.item_name)] = folder
+    return folders
 
 
 def _read_contents(read: Read, entity: Entity, design: Design) -> Iterator[str]:
@@ -108,13 +111,11 @@ def _read_contents(read: Read, entity: Entity, design: Design) -> Iterator[str]:
     for request in operation.requests if operation else ():
         if entity.name not in request.entities or request.count or request.counter:
             continue
-        requested_names = {name.rpartition(".")[2] for name in request.attributes}
+        names = {attribute.name for attribute in contents_of(entity)}
+        # A request without attributes returns all that the table or the index has.
+        if request.attributes:
+            names &= {name.rpartition(".")[2] for name in request.attributes}
         slot = design.slot(request.slot)
-        projected_names = None
         if slot is not None and slot.projection.kind is not ProjectionKind.ALL:
-            projected_names = slot.projection.attributes
-        for attribute in contents_of(entity):
-            if (not requested_names or attribute.name in requested_names) and (
-                projected_names is None or attribute.name in projected_names
-            ):
-                yield attribute.name
+            names.intersection_update(slot.projection.attributes)
+        yield from names

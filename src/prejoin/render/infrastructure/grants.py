@@ -6,7 +6,7 @@ DynamoDB asks for permission by action. A transaction needs those of its parts, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import assert_never
 
 from prejoin.constructs.registry import construct_named
@@ -52,7 +52,7 @@ def grants_of(requests: Iterable[LiteralRequest], design: Design) -> Iterator[Gr
                 yield _reading(request, design)
             case WriteRequest(Call.BATCH_WRITE):
                 # All items of a batch are asked for together.
-                yield Grant("BatchWriteItem", keys=_together(leading_keys(item.partition) for item in request.items))
+                yield Grant("BatchWriteItem", keys=_partitions(request.items))
             case WriteRequest():
                 for item in request.items:
                     yield from _writing(item)
@@ -78,9 +78,11 @@ def _attributes(request: ReadRequest, design: Design) -> frozenset[str]:
 
     AWS says that the keys of the table and of the index have to be among them, or it cannot use the keys.
     """
-    slots = [slot for slot in design.slots if slot.name in (TABLE, request.slot)]
-    keys = [key.name for slot in slots for key in (*slot.pk, *slot.sk)]
-    return frozenset((*request.projection, *request.placeholders.names.values(), *keys))
+    names = {*request.projection, *request.placeholders.names.values()}
+    for slot in design.slots:
+        if slot.name in (TABLE, request.slot):
+            names.update(slot.key_names)
+    return frozenset(names)
 
 
 def _writing(item: ItemRequest) -> Iterator[Grant]:
@@ -146,14 +148,13 @@ def merge_grants(grants: Iterable[Grant]) -> tuple[Grant, ...]:
     keys_by_target: dict[tuple[str, str, frozenset[str], bool], frozenset[str]] = {}
     for grant in grants:
         target = (grant.action, grant.place, grant.attributes, grant.counts)
-        keys_by_target[target] = (
-            _together((keys_by_target[target], grant.keys)) if target in keys_by_target else grant.keys
-        )
+        keys = keys_by_target.get(target)
+        keys_by_target[target] = grant.keys if keys is None else _unite_limits((keys, grant.keys))
     merged_grants = [
         Grant(action, place, keys, attributes, counts)
         for (action, place, attributes, counts), keys in keys_by_target.items()
     ]
-    return tuple(grant for grant in merged_grants if not any(_within(grant, other) for other in merged_grants))
+    return tuple(grant for grant in merged_grants if not _is_contained(grant, merged_grants))
 
 
 def leading_keys(template: str) -> str:
@@ -179,14 +180,22 @@ def limits(pattern: str) -> frozenset[str]:
     return ANY if set(pattern) == {"*"} else frozenset({pattern})
 
 
-def _together(keys: Iterable[str | frozenset[str]]) -> frozenset[str]:
+def _partitions(items: Iterable[ItemRequest]) -> frozenset[str]:
+    """The limit of a grant for several items."""
+    return _unite_limits([limits(leading_keys(item.partition)) for item in items])
+
+
+def _unite_limits(key_limits: Collection[frozenset[str]]) -> frozenset[str]:
     """The union of limits; none if one of them is unlimited."""
-    key_limits = [limits(key) if isinstance(key, str) else key for key in keys]
     return frozenset().union(*key_limits) if all(key_limits) else ANY
 
 
-def _within(grant: Grant, other: Grant) -> bool:
+def _is_contained(grant: Grant, grants: Iterable[Grant]) -> bool:
     """Whether another grant allows all that this one does."""
-    has_same_target = (grant.action, grant.place) == (other.action, other.place) and grant != other
-    is_limited = bool(other.attributes or other.counts)
-    return has_same_target and not is_limited and (not other.keys or (bool(grant.keys) and grant.keys <= other.keys))
+    for other in grants:
+        has_same_target = (grant.action, grant.place) == (other.action, other.place) and grant != other
+        if not has_same_target or other.attributes or other.counts:
+            continue
+        if not other.keys or (grant.keys and grant.keys <= other.keys):
+            return True
+    return False

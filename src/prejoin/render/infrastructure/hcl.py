@@ -9,6 +9,7 @@ from typing import Any
 _WORDS = frozenset({"for", "null", "true", "false"})
 """Keywords, which cannot be plain keys of an object."""
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_LIST_WIDTH = 80
 _TEMPLATE = re.compile(r"(?<![$%])([$%]++)\{")
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -54,17 +55,20 @@ def file_text(blocks: Sequence[HclBlock], notice: str = "") -> str:
       default = "a$${b}"
     }
     """
-    texts = ["\n".join(_block(block)) for block in blocks]
-    return "\n\n".join(([f"# {notice}"] if notice else []) + texts) + "\n"
+    texts = [f"# {notice}"] if notice else []
+    texts += ["\n".join(_block(block)) for block in blocks]
+    return "\n\n".join(texts) + "\n"
 
 
 def _block(block: HclBlock) -> list[str]:
     kind, *labels = block.header
     head = " ".join((kind, *map(string_literal, labels)))
     inside = _align_pairs([(name, _value(value)) for name, value in block.attributes.items()])
-    for number, inner in enumerate(block.blocks):
-        # Blocks stand apart from what is before them.
-        inside += ([""] if number or inside else []) + _block(inner)
+    for inner in block.blocks:
+        # `terraform fmt` keeps a blank line before a block, except at the beginning of another one.
+        if inside:
+            inside.append("")
+        inside += _block(inner)
     comment = [f"# {block.comment}"] if block.comment else []
     if not inside:
         return [*comment, f"{head} {{}}"]
@@ -98,9 +102,12 @@ def _key(name: str) -> str:
 
 
 def _list(items: list[list[str]]) -> list[str]:
-    short = len(items) <= 1 or sum(len(lines[0]) + 2 for lines in items) < 80
-    if short and all(len(lines) == 1 for lines in items):
-        return [f"[{', '.join(lines[0] for lines in items)}]"]
+    first_lines = [lines[0] for lines in items]
+    one_line = f"[{', '.join(first_lines)}]"
+    # Brackets and commas take two characters for each item.
+    is_short = len(items) <= 1 or len(one_line) < _LIST_WIDTH
+    if is_short and max(map(len, items), default=1) == 1:
+        return [one_line]
     item_lines: list[str] = []
     for item in items:
         item_lines += [*item[:-1], f"{item[-1]},"]
@@ -112,18 +119,19 @@ def _align_pairs(pairs: Sequence[tuple[str, list[str]]]) -> list[str]:
     lines_of_pairs: list[str] = []
     one_line_pairs: list[tuple[str, str]] = []
 
-    def close() -> None:
+    def align_one_line_pairs() -> None:
         width = max((len(name) for name, _ in one_line_pairs), default=0)
-        lines_of_pairs.extend(f"{name.ljust(width)} = {text}" for name, text in one_line_pairs)
+        for name, text in one_line_pairs:
+            lines_of_pairs.append(f"{name.ljust(width)} = {text}")
         one_line_pairs.clear()
 
     for name, lines in pairs:
         if len(lines) == 1:
             one_line_pairs.append((name, lines[0]))
         else:
-            close()
+            align_one_line_pairs()
             lines_of_pairs += [f"{name} = {lines[0]}", *lines[1:]]
-    close()
+    align_one_line_pairs()
     return lines_of_pairs
 
 

@@ -15,10 +15,12 @@ def laid_out(opening: str, parts: Sequence[Lines], closing: str, room: int, step
     >>> laid_out("f(", [["a"], ["b"]], ")", 5, "  ")
     ['f(', '  a,', '  b,', ')']
     """
-    if all(len(part) == 1 for part in parts):
-        line = f"{opening}{', '.join(part[0] for part in parts)}{closing}"
-        if len(line) <= room or not parts:
-            return [line]
+    if not parts:
+        return [f"{opening}{closing}"]
+    first_lines = [part[0] for part in parts]
+    line = f"{opening}{', '.join(first_lines)}{closing}"
+    if max(map(len, parts)) == 1 and len(line) <= room:
+        return [line]
     lines = [opening.rstrip()]
     for part in parts:
         lines += [f"{step}{part_line}" for part_line in part[:-1]]

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from prejoin.constructs.registry import lines_in
-from prejoin.design.cost.refreshes import Refresh, refreshes
+from prejoin.design.cost.refreshes import refreshes
 from prejoin.design.mapping.map_writes import entity_actions
 from prejoin.design.model import TABLE, Call, Design, Operation, Request
 from prejoin.design.requests.literal import LiteralRequest
@@ -35,6 +35,8 @@ BUCKET = "the bucket"
 MOST_CHARACTERS = 6144
 """The limit of a managed policy, without white space."""
 _LONGEST_ARN = "arn:aws-us-gov:dynamodb:ap-southeast-99:123456789012:table/"
+_POLICY_LANGUAGE = "2012-10-17"
+"""The version of IAM's policy language, which is the current one. Without it IAM reads policies as those of 2008."""
 _MOST_SHOWN = 60
 """The most characters of pattern ids in a description."""
 _ROLE = re.compile(r"[A-Za-z][A-Za-z0-9 _-]{0,63}")
@@ -109,54 +111,69 @@ def policy_name(role: str) -> str:
         raise InfrastructureError(
             f"the role {role!r}", "a name begins with a letter and has up to 64 letters A to Z, digits, spaces, _ and -"
         )
-    return _camel(role)
+    return pascal(role)
 
 
 def statements_of(grants: Iterable[Grant]) -> tuple[Statement, ...]:
     """Grants as statements; grants with the same limits share one."""
+    # First the actions with the same limits in one place, then the places with the same actions: an IAM statement
+    # allows each of its actions on each of its resources.
     actions: dict[tuple[str, frozenset[str], frozenset[str], bool], list[str]] = {}
     for grant in merge_grants(grants):
         limits = (grant.place, grant.keys, grant.attributes, grant.counts)
         actions.setdefault(limits, []).append(grant.action)
     places: dict[tuple[tuple[str, ...], frozenset[str], frozenset[str], bool], list[str]] = {}
-    for (place, keys, attributes, counts), action_names in actions.items():
-        places.setdefault((tuple(sorted(action_names)), keys, attributes, counts), []).append(place)
+    for (place, keys, attributes, counts), names in actions.items():
+        places.setdefault((tuple(sorted(names)), keys, attributes, counts), []).append(place)
     used_ids: set[str] = set()
-    return tuple(
-        Statement(
-            _sid(action_names, places_of_statement, used_ids),
-            action_names,
-            _table_first(places_of_statement),
-            _condition(action_names, keys, attributes, counts),
-        )
-        for (action_names, keys, attributes, counts), places_of_statement in places.items()
-    )
+    statements: list[Statement] = []
+    for (action_names, keys, attributes, counts), statement_places in places.items():
+        sid = _sid(action_names, statement_places, used_ids)
+        condition = _condition(action_names, keys, attributes, counts)
+        statements.append(Statement(sid, action_names, _table_first(statement_places), condition))
+    return tuple(statements)
 
 
 def policy_document(policy: Policy, resources: Mapping[str, Any], key: Any = None) -> dict[str, Any]:
     """A policy document of IAM. `resources` has the names of the table and its indexes in the language."""
-    statement_objects = [
-        {
-            "Sid": statement.sid,
-            "Effect": "Allow",
-            "Action": [f"{statement.service}:{action}" for action in statement.actions],
-            "Resource": [resources[place] for place in statement.places],
-            **({"Condition": statement.condition} if statement.condition else {}),
-        }
-        for statement in policy.statements
-    ]
+    statements = [_statement_object(statement, resources) for statement in policy.statements]
     if policy.key_actions:
-        statement_objects.append(
-            {"Sid": "Key", "Effect": "Allow", "Action": list(policy.key_actions), "Resource": [key]}
-        )
-    return {"Version": "2012-10-17", "Statement": statement_objects}
+        statements.append({"Sid": "Key", "Effect": "Allow", "Action": list(policy.key_actions), "Resource": [key]})
+    return {"Version": _POLICY_LANGUAGE, "Statement": statements}
 
 
-def _refresh_operations(patterns: Collection[str], all_refreshes: Sequence[Refresh]) -> Iterator[Operation]:
+def _statement_object(statement: Statement, resources: Mapping[str, Any]) -> dict[str, Any]:
+    """A statement in IAM's JSON."""
+    statement_object: dict[str, Any] = {
+        "Sid": statement.sid,
+        "Effect": "Allow",
+        "Action": [f"{statement.service}:{action}" for action in statement.actions],
+        "Resource": [resources[place] for place in statement.places],
+    }
+    if statement.condition:
+        statement_object["Condition"] = statement.condition
+    return statement_object
+
+
+def only_tls(resources: Sequence[Any]) -> dict[str, Any]:
+    """The policy document of a bucket: no access to it and its objects without TLS."""
+    statement = {
+        "Sid": "OnlyTls",
+        "Effect": "Deny",
+        "Principal": {"AWS": "*"},
+        "Action": "s3:*",
+        "Resource": list(resources),
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+    }
+    return {"Version": _POLICY_LANGUAGE, "Statement": [statement]}
+
+
+def _refresh_operations(patterns: Collection[str], workload: Workload, design: Design) -> Iterator[Operation]:
     """The refreshes of the sources that some patterns change, if the application has to call them.
 
     One call refreshes all items of a source, also those that the stream keeps current.
     """
+    all_refreshes = refreshes(workload, design)
     called_sources: set[str] = set()
     for refresh in all_refreshes:
         is_changed = any(write.id in patterns for write in refresh.writes)
@@ -169,17 +186,16 @@ def _refresh_operations(patterns: Collection[str], all_refreshes: Sequence[Refre
 
 def _policies(role: Role, name: str, workload: Workload, design: Design, options: Infrastructure) -> Iterator[Policy]:
     patterns = tuple(_patterns(role, workload, design))
-    operations = [operation for pattern_id in patterns if (operation := design.operation(pattern_id))]
-    operations += _refresh_operations(patterns, refreshes(workload, design))
+    operations = [*filter(None, map(design.operation, patterns)), *_refresh_operations(patterns, workload, design)]
     role_patterns = [pattern for pattern in workload.patterns if pattern.id in patterns]
     # Who runs all patterns is the whole application. It also calls what no pattern does: `write_large`,
     # `restore_version`, and `restore` and `purge` of soft deletes.
-    runs_everything = all(operation.pattern in patterns for operation in design.operations if operation.served)
+    runs_everything = set(patterns).issuperset(_served_patterns(design))
     requests: list[LiteralRequest] = []
     for operation in operations:
         requests += literal_requests(operation, workload, design)
         requests += repeated_requests(operation, workload, design)
-    uses = tuple(content_uses(workload, design, role_patterns, requests, whole=runs_everything))
+    uses = tuple(content_uses(workload, design, role_patterns, requests, runs_everything=runs_everything))
     grants = [*grants_of(requests, design), *content_grants(uses, design)]
     if runs_everything:
         grants += restoring_grants(requests, design)
@@ -215,9 +231,10 @@ def _object_statements(actions: Mapping[str, tuple[str, ...]]) -> tuple[Statemen
     folders: dict[tuple[str, ...], list[str]] = {}
     for folder, action_names in actions.items():
         folders.setdefault(action_names, []).append(folder)
-    statements = []
-    for action_names, places in folders.items():
-        statements.append(Statement(_object_sid(action_names), action_names, tuple(places), service="s3"))
+    statements = [
+        Statement(_object_sid(action_names), action_names, tuple(places), service="s3")
+        for action_names, places in folders.items()
+    ]
     if any("GetObject" in action_names for action_names in folders):
         # Without it S3 says of a missing object that access is denied, and not that it is missing.
         statements.append(Statement("MissingObjects", ("ListBucket",), (BUCKET,), service="s3"))
@@ -227,13 +244,15 @@ def _object_statements(actions: Mapping[str, tuple[str, ...]]) -> tuple[Statemen
 def _object_sid(actions: tuple[str, ...]) -> str:
     if actions == ("GetObject",):
         return "ReadObjects"
-    return "StoreObjects" if actions == ("PutObject",) else "Objects" if "DeleteObject" in actions else "UseObjects"
+    if actions == ("PutObject",):
+        return "StoreObjects"
+    return "Objects" if "DeleteObject" in actions else "UseObjects"
 
 
 def _patterns(role: Role, workload: Workload, design: Design) -> Iterator[str]:
     """The access patterns of a role that the design serves."""
     if not role.patterns:
-        yield from (operation.pattern for operation in design.operations if operation.served)
+        yield from _served_patterns(design)
     for pattern_id in dict.fromkeys(role.patterns):
         operation = design.operation(pattern_id)
         if operation is None:
@@ -249,6 +268,10 @@ def _patterns(role: Role, workload: Workload, design: Design) -> Iterator[str]:
                 f"the role {role.name} names {pattern_id}, which the design does not serve", operation.problem
             )
         yield pattern_id
+
+
+def _served_patterns(design: Design) -> list[str]:
+    return [operation.pattern for operation in design.operations if operation.served]
 
 
 def _parts(role: Role, statements: Sequence[Statement], table: str) -> Iterator[tuple[Statement, ...]]:
@@ -271,8 +294,10 @@ def _parts(role: Role, statements: Sequence[Statement], table: str) -> Iterator[
 
 def _length(statements: list[Statement], table: str) -> int:
     """The length of a policy with the longest ARNs and the customer's key."""
-    places = {place for statement in statements for place in statement.places}
-    arns = {place: f"{_LONGEST_ARN}{table}" + ("" if place == TABLE else f"/index/{place}") for place in places}
+    arns: dict[str, str] = {}
+    for statement in statements:
+        for place in statement.places:
+            arns[place] = f"{_LONGEST_ARN}{table}" + ("" if place == TABLE else f"/index/{place}")
     policy = Policy("", "", (), tuple(statements), (*_KEY_READS, *_KEY_WRITES))
     return len(json.dumps(policy_document(policy, arns, f"{_LONGEST_ARN}{'0' * 36}"), separators=(",", ":")))
 
@@ -300,6 +325,7 @@ def _condition(
 
 
 def _key_actions(statements: Iterable[Statement]) -> tuple[str, ...]:
+    """The actions on the customer's key: DynamoDB and S3 use it in the name of the caller."""
     reads = READS | _OBJECT_READS
     writes = any(not reads.issuperset(statement.actions) for statement in statements)
     return tuple(sorted((*_KEY_READS, *(_KEY_WRITES if writes else ()))))
@@ -307,19 +333,38 @@ def _key_actions(statements: Iterable[Statement]) -> tuple[str, ...]:
 
 def _sid(actions: Sequence[str], places: Sequence[str], used_ids: set[str]) -> str:
     """The id of a statement: actions and places."""
-    reads = sum(action in READS for action in actions)
-    verb = "Read" if reads == len(actions) else "Write" if not reads else "Use"
-    place_words = "TableAndIndexes" if TABLE in places else "Indexes"
-    name = (actions[0] if len(actions) == 1 else verb) + (place_words if len(places) > 1 else _camel(places[0]))
-    candidates = (name, *(f"{name}N{number}" for number in range(2, len(used_ids) + 3)))
-    free_id = next(candidate for candidate in candidates if candidate not in used_ids)
-    used_ids.add(free_id)
-    return free_id
+    base = sid = _verb(actions) + _noun(places)
+    number = 2
+    # IAM refuses a policy with two statements of one id, and ids with other characters than letters and digits.
+    while sid in used_ids:
+        sid, number = f"{base}N{number}", number + 1
+    used_ids.add(sid)
+    return sid
+
+
+def _verb(actions: Sequence[str]) -> str:
+    """The only action, or a word for several."""
+    if len(actions) == 1:
+        return actions[0]
+    if READS.issuperset(actions):
+        return "Read"
+    return "Write" if READS.isdisjoint(actions) else "Use"
+
+
+def _noun(places: Sequence[str]) -> str:
+    if len(places) == 1:
+        return pascal(places[0])
+    return "TableAndIndexes" if TABLE in places else "Indexes"
 
 
 def _table_first(places: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(places, key=lambda place: (place != TABLE, place)))
 
 
-def _camel(text: str) -> str:
+def pascal(text: str) -> str:
+    """A text as a name without other characters than letters and digits.
+
+    >>> pascal("order desk"), pascal("shop-orders")
+    ('OrderDesk', 'ShopOrders')
+    """
     return "".join(word[0].upper() + word[1:] for word in re.split(r"[^A-Za-z0-9]+", text) if word)

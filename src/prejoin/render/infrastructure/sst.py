@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from prejoin.design.model import TABLE, Design, ProjectionKind
+from prejoin.design.model import Design, ProjectionKind
 from prejoin.workload.model import Workload
 
 from .cdk import class_name
 from .layout import Lines
 from .options import Encryption, Infrastructure, TableClass
-from .policies import BUCKET, STREAM, Policy, policy_document
+from .policies import Policy, policy_document
 from .stack import ABORT_DAYS, NOTICE, RECOVERY_DAYS, Scaled, Stack, scaled_dimensions, stack_of
 from .table import TableIndex
-from .typescript import TypeScriptCall, TypeScriptRaw, call_lines, string_literal
+from .typescript import TypeScriptCall, TypeScriptRaw, call_lines, camel, string_literal
 
 FILE = PurePosixPath("infra", "table.ts")
 _TYPES = {"S": "string", "N": "number", "B": "binary"}
@@ -41,26 +41,24 @@ def render_sst(
     parts = [[f"// {NOTICE}"]]
     if stack.makes_key:
         key = {"description": f"Encrypts the table of {stack.title}", "enableKeyRotation": True}
-        # Without the key nobody can read the table and the bucket.
+        # Without the key nobody can read the table and the bucket: it stays if the stack is removed.
         end_of_call = ", { retainOnDelete: true });"
-        parts.append(
-            call_lines(
-                f"export const key = new aws.kms.Key({string_literal(f'{class_name(stack)}Key')}, ", key, end_of_call
-            )
-        )
+        key_name = string_literal(f"{class_name(stack)}Key")
+        parts.append(call_lines(f"export const key = new aws.kms.Key({key_name}, ", key, end_of_call))
     if _needs_transform(stack):
-        parts += [
-            call_lines("const units = ", _units(stack), ";"),
-            call_lines("const settings = ", _settings(stack), ";"),
-        ]
+        parts.append(call_lines("const units = ", _units(stack), ";"))
+        parts.append(call_lines("const settings = ", _settings(stack), ";"))
         parts.append(_ADJUST)
-    parts.append(
-        call_lines(f"export const table = new sst.aws.Dynamo({string_literal(class_name(stack))}, ", _table(stack))
-    )
-    parts += _bucket(stack) if stack.bucket else []
-    parts += [_scaling(dimension, stack) for dimension in scaled_dimensions(stack)]
-    policies = [_policy(policy, stack) for policy in stack.every_policy]
-    parts += [[f"// {_LINK_REMARK}", *policies[0]], *policies[1:]] if policies else []
+    component = f"export const table = new sst.aws.Dynamo({string_literal(class_name(stack))}, "
+    parts.append(call_lines(component, _table(stack)))
+    if stack.bucket:
+        parts += _bucket(stack)
+    for dimension in scaled_dimensions(stack):
+        parts.append(_scaling(dimension, stack))
+    remark = [f"// {_LINK_REMARK}"]
+    for policy in stack.every_policy:
+        parts.append(remark + _policy(policy, stack))
+        remark = []  # it stands once, before the first policy
     return {FILE: "\n\n".join("\n".join(part) for part in parts) + "\n"}
 
 
@@ -91,12 +89,10 @@ def _bucket(stack: Stack) -> list[Lines]:
     """
     name = f"{class_name(stack)}Bucket"
     bucket_name = TypeScriptRaw("bucket.name")
-    customer = stack.options.encryption is Encryption.CUSTOMER
-    default_encryption = (
-        {"sseAlgorithm": "aws:kms", "kmsMasterKeyId": _key(stack)} if customer else {"sseAlgorithm": "AES256"}
-    )
-    rule: dict[str, Any] = {"applyServerSideEncryptionByDefault": default_encryption}
-    if customer:
+    rule: dict[str, Any] = {"applyServerSideEncryptionByDefault": {"sseAlgorithm": "AES256"}}
+    if stack.has_customer_key:
+        rule["applyServerSideEncryptionByDefault"] = {"sseAlgorithm": "aws:kms", "kmsMasterKeyId": _key(stack)}
+        # With a bucket key S3 sends KMS fewer requests, which are charged.
         rule["bucketKeyEnabled"] = True
     abort_uploads = {"daysAfterInitiation": ABORT_DAYS}
     leftovers: dict[str, Any] = {
@@ -106,21 +102,18 @@ def _bucket(stack: Stack) -> list[Lines]:
     }
     bucket_settings: dict[str, Any] = {"forceDestroy": False}
     if stack.options.tags:
-        bucket_settings["tags"] = dict(sorted(stack.options.tags.items()))
+        bucket_settings["tags"] = stack.tags
     encryption_call = f"new aws.s3.BucketServerSideEncryptionConfigurationV2({string_literal(f'{name}Encryption')}, "
     lifecycle_call = f"new aws.s3.BucketLifecycleConfigurationV2({string_literal(f'{name}Lifecycle')}, "
+    bucket_call = f"export const bucket = new sst.aws.Bucket({string_literal(name)}, "
     calls = [
-        call_lines(
-            f"export const bucket = new sst.aws.Bucket({string_literal(name)}, ",
-            {"cors": False, "transform": {"bucket": bucket_settings}},
-        ),
+        call_lines(bucket_call, {"cors": False, "transform": {"bucket": bucket_settings}}),
         call_lines(encryption_call, {"bucket": bucket_name, "rules": [rule]}),
     ]
     if stack.options.point_in_time_recovery:
         versioning_call = f"new aws.s3.BucketVersioningV2({string_literal(f'{name}Versioning')}, "
-        calls.append(
-            call_lines(versioning_call, {"bucket": bucket_name, "versioningConfiguration": {"status": "Enabled"}})
-        )
+        versioning = {"bucket": bucket_name, "versioningConfiguration": {"status": "Enabled"}}
+        calls.append(call_lines(versioning_call, versioning))
         leftovers["noncurrentVersionExpiration"] = {"noncurrentDays": RECOVERY_DAYS}
         leftovers["expiration"] = {"expiredObjectDeleteMarker": True}
     return [*calls, call_lines(lifecycle_call, {"bucket": bucket_name, "rules": [leftovers]})]
@@ -151,7 +144,7 @@ def _keys(pk: tuple[str, ...], sk: tuple[str, ...]) -> dict[str, Any]:
 def _settings(stack: Stack) -> dict[str, Any]:
     """Properties of the table that the component does not have."""
     options = stack.options
-    settings: dict[str, Any] = {"billingMode": "PROVISIONED"} if stack.table.provisioned else {}
+    settings: dict[str, Any] = {"billingMode": "PROVISIONED"} if stack.table.is_provisioned else {}
     settings |= _units(stack)
     if options.table_class is not TableClass.STANDARD:
         settings["tableClass"] = options.table_class.value
@@ -159,21 +152,20 @@ def _settings(stack: Stack) -> dict[str, Any]:
         settings["pointInTimeRecovery"] = {"enabled": False}
     if options.encryption is not Encryption.AWS_OWNED:
         settings["serverSideEncryption"] = {"enabled": True}
-        if options.encryption is Encryption.CUSTOMER:
+        if stack.has_customer_key:
             settings["serverSideEncryption"]["kmsKeyArn"] = _key(stack)
     if options.tags:
-        settings["tags"] = dict(sorted(options.tags.items()))
+        settings["tags"] = stack.tags
     return settings
 
 
 def _units(stack: Stack) -> dict[str, Any]:
     """The capacity of the table and of each index: provisioned units, or the limit of an on-demand table."""
-    options = stack.options
-    if stack.table.provisioned:
-        return {"readCapacity": options.reads.least, "writeCapacity": options.writes.least}
-    limits = {"maxReadRequestUnits": options.most_reads, "maxWriteRequestUnits": options.most_writes}
-    set_limits = {name: units for name, units in limits.items() if units is not None}
-    return {"onDemandThroughput": set_limits} if set_limits else {}
+    if units := stack.provisioned_units:
+        reads, writes = units
+        return {"readCapacity": reads, "writeCapacity": writes}
+    limits = {camel(name): units for name, units in stack.request_limits.items()}
+    return {"onDemandThroughput": limits} if limits else {}
 
 
 def _scaling(dimension: Scaled, stack: Stack) -> Lines:
@@ -205,14 +197,13 @@ def _scaling(dimension: Scaled, stack: Stack) -> Lines:
 
 
 def _policy(policy: Policy, stack: Stack) -> Lines:
-    indexes = {
-        index.name: TypeScriptRaw(f"$interpolate`${{table.arn}}/index/{index.name}`") for index in stack.table.indexes
-    }
-    arns = {**indexes, TABLE: TypeScriptRaw("table.arn"), STREAM: TypeScriptRaw("table.nodes.table.streamArn")}
-    arns |= {
-        folder: TypeScriptRaw(f"$interpolate`${{bucket.arn}}/${{table.name}}/{folder}*`") for folder in stack.folders
-    }
-    arns[BUCKET] = TypeScriptRaw("bucket.arn")
+    arns = stack.resources(
+        table=TypeScriptRaw("table.arn"),
+        stream=TypeScriptRaw("table.nodes.table.streamArn"),
+        bucket=TypeScriptRaw("bucket.arn"),
+        index=lambda name: TypeScriptRaw(f"$interpolate`${{table.arn}}/index/{name}`"),
+        folder=lambda name: TypeScriptRaw(f"$interpolate`${{bucket.arn}}/${{table.name}}/{name}*`"),
+    )
     document = policy_document(policy, arns, _key(stack))
     member = f"{policy.name[0].lower()}{policy.name[1:]}Policy"
     values = {"description": policy.text, "policy": TypeScriptCall("$jsonStringify(", document)}

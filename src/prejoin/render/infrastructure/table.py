@@ -45,7 +45,7 @@ class Table(Model, frozen=True):
     ttl: str = ""
 
     @property
-    def provisioned(self) -> bool:
+    def is_provisioned(self) -> bool:
         return self.billing is Billing.PROVISIONED
 
     @property
@@ -64,14 +64,13 @@ def table_of(workload: Workload, design: Design, options: Infrastructure) -> Tab
     base = design.slots[0]
     # An index that nothing is in would be paid for nothing, and no item says what its attributes are.
     used_slots = {facet.slot for facet in planner_facets(design, workload)}
-    indexes = tuple(_index(slot, design) for slot in design.indexes if slot.name in used_slots)
-    slots = [base, *(slot for slot in design.indexes if slot.name in used_slots)]
+    indexes = [slot for slot in design.indexes if slot.name in used_slots]
     table = Table(
         design.table,
-        _types(key for slot in slots for key in (*slot.pk, *slot.sk)),
-        tuple(key.name for key in base.pk),
-        tuple(key.name for key in base.sk),
-        indexes,
+        _types([base, *indexes]),
+        _names(base.pk),
+        _names(base.sk),
+        tuple(_index(slot, design) for slot in indexes),
         options.billing or design.billing,
         design.ttl_attribute,
     )
@@ -81,40 +80,48 @@ def table_of(workload: Workload, design: Design, options: Infrastructure) -> Tab
 
 
 def _index(slot: Slot, design: Design) -> TableIndex:
-    pk, sk = (tuple(key.name for key in side) for side in (slot.pk, slot.sk))
     attributes: tuple[str, ...] = ()
     if slot.projection.kind is ProjectionKind.INCLUDE:
-        base = design.slots[0]
-        keys = {key.name for key in (*base.pk, *base.sk, *slot.pk, *slot.sk)}
-        # Items are told apart by their type, so that goes along; keys are there in any case.
-        attributes = tuple(sorted({*slot.projection.attributes, design.type_attribute} - keys))
-    return TableIndex(slot.name, pk, sk, slot.projection.kind, attributes, slot.local)
+        # Items are told apart by their type, so an index with some attributes needs it, too. The keys of the table
+        # and of the index are in every index, whatever its projection.
+        projected_names = {*slot.projection.attributes, design.type_attribute}
+        attributes = tuple(sorted(projected_names.difference(design.table_keys, slot.key_names)))
+    return TableIndex(slot.name, _names(slot.pk), _names(slot.sk), slot.projection.kind, attributes, slot.local)
 
 
-def _types(keys: Iterable[KeyAttribute]) -> dict[str, str]:
+def _names(attributes: Iterable[KeyAttribute]) -> tuple[str, ...]:
+    return tuple(attribute.name for attribute in attributes)
+
+
+def _types(slots: Iterable[Slot]) -> dict[str, str]:
+    """The types of the key attributes of the table and its indexes."""
     types: dict[str, str] = {}
-    for key in keys:
-        if types.setdefault(key.name, key.type) != key.type:
-            raise InfrastructureError(
-                f"{key.name} is a key as {types[key.name]} and as {key.type}",
-                "an attribute has one type; give one of the keys another name",
-            )
+    for slot in slots:
+        for key in slot.key_attributes:
+            if types.setdefault(key.name, key.type) != key.type:
+                raise InfrastructureError(
+                    f"{key.name} is a key as {types[key.name]} and as {key.type}",
+                    "an attribute has one type; give one of the keys another name",
+                )
     return dict(sorted(types.items()))
 
 
 Problem = tuple[str, str]
-"""The settings that AWS would refuse, with their replacements."""
+"""What AWS would refuse, and what to write instead: the message and the fix of an `InfrastructureError`."""
 
 
 def _name_problems(table: Table) -> Iterator[Problem]:
-    for noun, name in (("table", table.name), *(("index", index.name) for index in table.indexes)):
+    for noun, name in [("table", table.name)] + [("index", index.name) for index in table.indexes]:
         if not _NAME.fullmatch(name):
             allowed_characters = "letters A to Z, digits and _ . -"
             yield f"the {noun} is called {name!r}, and DynamoDB takes {allowed_characters} only", "rename it"
         shortest, longest = limits.TABLE_NAME_MINIMUM, limits.TABLE_NAME_MAXIMUM
         if not shortest <= len(name) <= longest:
             yield f"the {noun} is called {name!r}", f"a name has {shortest} to {longest} characters"
-    for name in (*table.types, *(name for index in table.indexes for name in index.attributes)):
+    names = [*table.types]
+    for index in table.indexes:
+        names += index.attributes
+    for name in names:
         if not 0 < len(name.encode()) <= limits.KEY_NAME_LENGTH:
             short_name = f"{name[:20]}…" if len(name) > 20 else name
             fix = f"its name may have {limits.KEY_NAME_LENGTH} bytes"

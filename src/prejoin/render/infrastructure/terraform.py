@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from prejoin.design.model import TABLE, Design, ProjectionKind
+from prejoin.design.model import Design, ProjectionKind
 from prejoin.workload.model import Workload
 
 from .hcl import HclBlock, HclCall, HclRaw, file_text
 from .options import Encryption, Infrastructure, TableClass
-from .policies import BUCKET, STREAM, Policy, policy_document
+from .policies import Policy, only_tls, policy_document
 from .stack import (
     ABORT_DAYS,
     NOTICE,
@@ -52,11 +52,9 @@ def render_terraform(
 
 
 def _versions(stack: Stack) -> HclBlock:
-    has_composite_keys = any(len(index.pk) > 1 or len(index.sk) > 1 for index in stack.table.indexes)
-    aws = {
-        "source": "hashicorp/aws",
-        "version": _COMPOSITE_KEYS_VERSION if has_composite_keys else _SINGLE_KEYS_VERSION,
-    }
+    has_composite_keys = any(map(_is_composite, stack.table.indexes))
+    version = _COMPOSITE_KEYS_VERSION if has_composite_keys else _SINGLE_KEYS_VERSION
+    aws = {"source": "hashicorp/aws", "version": version}
     return HclBlock(
         "terraform",
         attributes={"required_version": ">= 1.5"},
@@ -123,7 +121,7 @@ def _table(stack: Stack) -> HclBlock:
         attributes |= {"stream_enabled": True, "stream_view_type": options.stream.value}
     attributes["deletion_protection_enabled"] = options.deletion_protection
     if options.tags:
-        attributes["tags"] = dict(sorted(options.tags.items()))
+        attributes["tags"] = stack.tags
     blocks = [HclBlock("attribute", attributes={"name": name, "type": kind}) for name, kind in table.types.items()]
     blocks += [_index(index, stack) for index in table.global_indexes]
     blocks += [_index(index, stack) for index in table.local_indexes]
@@ -133,7 +131,7 @@ def _table(stack: Stack) -> HclBlock:
     blocks.append(HclBlock("point_in_time_recovery", attributes={"enabled": options.point_in_time_recovery}))
     if options.encryption is not Encryption.AWS_OWNED:
         encryption: dict[str, Any] = {"enabled": True}
-        if options.encryption is Encryption.CUSTOMER:
+        if stack.has_customer_key:
             encryption["kms_key_arn"] = _key(stack)
         blocks.append(HclBlock("server_side_encryption", attributes=encryption))
     blocks += _lifecycle(stack)
@@ -148,30 +146,22 @@ def _bucket(stack: Stack) -> list[HclBlock]:
         "bucket_prefix": f"{'-'.join(words)[:_LONGEST_PREFIX].strip('-') or 'contents'}-"
     }
     if stack.options.tags:
-        bucket_attributes["tags"] = dict(sorted(stack.options.tags.items()))
-    customer = stack.options.encryption is Encryption.CUSTOMER
-    encryption: dict[str, Any] = {"sse_algorithm": "aws:kms" if customer else "AES256"}
-    if customer:
-        encryption["kms_master_key_id"] = _key(stack)
-    rule = HclBlock(
-        "rule",
-        attributes={"bucket_key_enabled": True} if customer else {},
-        blocks=[HclBlock("apply_server_side_encryption_by_default", attributes=encryption)],
-    )
+        bucket_attributes["tags"] = stack.tags
+    rule_attributes: dict[str, Any] = {}
+    encryption: dict[str, Any] = {"sse_algorithm": "AES256"}
+    if stack.has_customer_key:
+        encryption = {"sse_algorithm": "aws:kms", "kms_master_key_id": _key(stack)}
+        # With a bucket key S3 sends KMS fewer requests, which are charged.
+        rule_attributes["bucket_key_enabled"] = True
+    default_encryption = HclBlock("apply_server_side_encryption_by_default", attributes=encryption)
+    rule = HclBlock("rule", attributes=rule_attributes, blocks=[default_encryption])
     access_blocks = ("block_public_acls", "block_public_policy", "ignore_public_acls", "restrict_public_buckets")
     abort_uploads = HclBlock("abort_incomplete_multipart_upload", attributes={"days_after_initiation": ABORT_DAYS})
     leftovers = [HclBlock("filter"), abort_uploads]
     lifecycle_attributes: dict[str, Any] = {}
     blocking = "aws_s3_bucket_public_access_block.contents"
-    without_tls = {
-        "Sid": "OnlyTls",
-        "Effect": "Deny",
-        "Principal": {"AWS": "*"},
-        "Action": "s3:*",
-        "Resource": [HclRaw("aws_s3_bucket.contents.arn"), HclRaw('"${aws_s3_bucket.contents.arn}/*"')],
-        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
-    }
-    policy = HclCall("jsonencode", {"Version": "2012-10-17", "Statement": [without_tls]})
+    resources_of_policy = [HclRaw("aws_s3_bucket.contents.arn"), HclRaw('"${aws_s3_bucket.contents.arn}/*"')]
+    policy = HclCall("jsonencode", only_tls(resources_of_policy))
 
     def settings(kind: str, attributes: dict[str, Any], *blocks: HclBlock) -> HclBlock:
         return HclBlock("resource", kind, "contents", attributes={"bucket": name, **attributes}, blocks=blocks)
@@ -201,12 +191,16 @@ def _prevent_destroy(stack: Stack) -> list[HclBlock]:
 def _index(index: TableIndex, stack: Stack) -> HclBlock:
     attributes: dict[str, Any] = {"name": index.name}
     blocks = []
-    hash_keys = [] if index.local else [(name, "HASH") for name in index.pk]
-    keys = [*hash_keys, *((name, "RANGE") for name in index.sk)]
-    if len(index.pk) > 1 or len(index.sk) > 1:
-        blocks = [HclBlock("key_schema", attributes={"attribute_name": name, "key_type": kind}) for name, kind in keys]
+    # A local index has the partition key of the table: Terraform takes it from there.
+    hash_keys = () if index.local else index.pk
+    if _is_composite(index):
+        blocks += [_key_block(name, "HASH") for name in hash_keys]
+        blocks += [_key_block(name, "RANGE") for name in index.sk]
     else:
-        attributes |= {f"{kind.lower()}_key": name for name, kind in keys}
+        if hash_keys:
+            attributes["hash_key"] = hash_keys[0]
+        if index.sk:
+            attributes["range_key"] = index.sk[0]
     attributes["projection_type"] = index.projection.value
     if index.projection is ProjectionKind.INCLUDE:
         attributes["non_key_attributes"] = list(index.attributes)
@@ -216,29 +210,35 @@ def _index(index: TableIndex, stack: Stack) -> HclBlock:
     return HclBlock("global_secondary_index", attributes=attributes, blocks=[*blocks, *_limits(stack)])
 
 
+def _is_composite(index: TableIndex) -> bool:
+    """Whether a side of the key has several attributes, for which Terraform has another form."""
+    return len(index.pk) > 1 or len(index.sk) > 1
+
+
+def _key_block(name: str, key_type: str) -> HclBlock:
+    return HclBlock("key_schema", attributes={"attribute_name": name, "key_type": key_type})
+
+
 def _units(stack: Stack) -> dict[str, int]:
-    options = stack.options
-    if not stack.table.provisioned:
-        return {}
-    return {"read_capacity": options.reads.least, "write_capacity": options.writes.least}
+    if units := stack.provisioned_units:
+        reads, writes = units
+        return {"read_capacity": reads, "write_capacity": writes}
+    return {}
 
 
 def _limits(stack: Stack) -> list[HclBlock]:
     """The limit of an on-demand table, if there is one."""
-    if stack.table.provisioned:
-        return []
-    limits = {"max_read_request_units": stack.options.most_reads, "max_write_request_units": stack.options.most_writes}
-    set_limits = {name: units for name, units in limits.items() if units is not None}
-    return [HclBlock("on_demand_throughput", attributes=set_limits)] if set_limits else []
+    limits = stack.request_limits
+    return [HclBlock("on_demand_throughput", attributes=limits)] if limits else []
 
 
 def _lifecycle(stack: Stack) -> list[HclBlock]:
     attributes: dict[str, Any] = {}
     if stack.options.deletion_protection:
         attributes["prevent_destroy"] = True
-    if stack.table.provisioned:
+    if stack.table.is_provisioned:
         attributes["ignore_changes"] = [HclRaw("read_capacity"), HclRaw("write_capacity")]
-    comment = _IGNORED_UNITS if stack.table.provisioned and stack.table.global_indexes else ""
+    comment = _IGNORED_UNITS if stack.table.is_provisioned and stack.table.global_indexes else ""
     return [HclBlock("lifecycle", attributes=attributes, comment=comment)] if attributes else []
 
 
@@ -287,16 +287,15 @@ def _scaling(dimension: Scaled) -> list[HclBlock]:
 
 
 def _policy(stack: Stack, policy: Policy) -> HclBlock:
-    indexes = {
-        index.name: HclRaw(f'"${{aws_dynamodb_table.table.arn}}/index/{index.name}"') for index in stack.table.indexes
-    }
-    arns = {**indexes, TABLE: HclRaw("aws_dynamodb_table.table.arn")}
-    arns |= {STREAM: HclRaw("aws_dynamodb_table.table.stream_arn"), BUCKET: HclRaw("aws_s3_bucket.contents.arn")}
-    arns |= {
-        folder: HclRaw(f'"${{aws_s3_bucket.contents.arn}}/${{var.table_name}}/{folder}*"') for folder in stack.folders
-    }
+    arns = stack.resources(
+        table=HclRaw("aws_dynamodb_table.table.arn"),
+        stream=HclRaw("aws_dynamodb_table.table.stream_arn"),
+        bucket=HclRaw("aws_s3_bucket.contents.arn"),
+        index=lambda name: HclRaw(f'"${{aws_dynamodb_table.table.arn}}/index/{name}"'),
+        folder=lambda name: HclRaw(f'"${{aws_s3_bucket.contents.arn}}/${{var.table_name}}/{name}*"'),
+    )
     attributes = {
-        # Policies are one for the account, tables one for each region.
+        # The names of policies are unique in an account, those of tables in a region.
         "name_prefix": f"{stack.table.name[:40]}-{policy.name[:40]}-",
         "description": policy.text,
         "policy": HclCall("jsonencode", policy_document(policy, arns, _key(stack))),

@@ -47,6 +47,7 @@ def string_literal(text: str) -> str:
     >>> print(string_literal('say "hi"'), string_literal("a\u202eb"))
     "say \"hi\"" "a\u202eb"
     """
+    # A JSON string is one of TypeScript. Characters that change the direction of text would hide code from readers.
     json_text = json.dumps(text, ensure_ascii=False)
     return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in json_text)
 

@@ -5,11 +5,11 @@ The table and each index is a picture of its own, `draw_slot`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from prejoin.design.model import TABLE, Design, KeyAttribute, Projection, ProjectionKind, Slot
+from prejoin.design.model import TABLE, Design, KeyAttribute, Operation, Projection, ProjectionKind, Slot
 from prejoin.render.pictures.drawing import Box, Drawing, Line, Shape, Words, legend
 from prejoin.render.pictures.measure import Font, width, wrap_lines
 from prejoin.render.pictures.palette import Tint, hue_of
@@ -26,6 +26,8 @@ _CELL = 32
 _PK, _SK, _ITEM, _ATTRIBUTES = 325, 330, 150, 670
 """The largest width of a column."""
 _WIDEST_CELL = 140
+_MOST_TEMPLATES = 3
+"""The most templates that are shown of a key; items of one partition may have several."""
 
 Widths = Mapping[tuple[str, str, str], float]
 """How wide an attribute is, by entity, note and name."""
@@ -59,9 +61,11 @@ def draw_slot(workload: Workload, design: Design, slot: Slot) -> Drawing:
     """The picture of the table or of an index."""
     hues = {entity.name: hue_of(at) for at, entity in enumerate(workload.entities)}
     partitions = partitions_of(workload, design, slot)
-    rows = [row for partition in partitions for row in partition.rows]
+    rows: list[Row] = []
+    for partition in partitions:
+        rows += partition.rows
     cells = _cell_widths(rows)
-    columns = _columns(slot, partitions, cells)
+    columns = _columns(slot, rows, cells)
     drawing_width = columns.total + 2 * _MARGIN
     title = _title(design, slot)
     shapes: list[Shape] = [Words(_MARGIN, 38, title, _TITLE, columns.total)]
@@ -69,8 +73,8 @@ def draw_slot(workload: Workload, design: Design, slot: Slot) -> Drawing:
     for line in wrap_lines(_subtitle(design, slot), _TEXT, columns.total, most=3):
         shapes.append(Words(_MARGIN, y, line, _TEXT, columns.total, "muted"))
         y += _LINE
-    shown_entities = dict.fromkeys(row.entity for row in rows)
-    legend_entries = [(name, hues[name]) for name in hues if name in shown_entities]
+    shown_entities = {row.entity for row in rows}
+    legend_entries = [(name, hue) for name, hue in hues.items() if name in shown_entities]
     new_shapes, y = legend(legend_entries, _MARGIN, y, columns.total)
     shapes += new_shapes
     shapes += _headers(slot, columns, y)
@@ -91,13 +95,13 @@ def _title(design: Design, slot: Slot) -> str:
 def _subtitle(design: Design, slot: Slot) -> str:
     if slot.name == TABLE:
         return "Sample items. What shares a partition is an item collection: one query reads it, in this order."
-    readers = [
-        operation.pattern
-        for operation in design.operations
-        if any(request.slot == slot.name for request in operation.requests)
-    ]
+    readers = [operation.pattern for operation in design.operations if _is_reader(operation, slot)]
     readers_text = f"Read by {', '.join(readers)}. " if readers else ""
     return f"{readers_text}{_projection_text(slot.projection)} Sample items, in the order of the index."
+
+
+def _is_reader(operation: Operation, slot: Slot) -> bool:
+    return slot.name in {request.slot for request in operation.requests}
 
 
 def _projection_text(projection: Projection) -> str:
@@ -114,18 +118,18 @@ def _projection_text(projection: Projection) -> str:
 
 def _description(slot: Slot, partitions: Sequence[Partition]) -> str:
     """The text alternative: the items under each key."""
-    items = dict.fromkeys(
-        f"{_row_label(row)} under {' and '.join(row.pk_templates)}"
-        + (f", sorted as {' and '.join(row.sk_templates)}" if row.sk_templates else "")
-        for partition in partitions
-        for row in partition.rows
-    )
+    texts: dict[str, None] = {}
+    for partition in partitions:
+        texts |= dict.fromkeys(map(_row_text, partition.rows))
     place_name = "the table" if slot.name == TABLE else f"the index {slot.name}"
-    return f"Sample items of {place_name}: {'; '.join(items)}." if items else f"There is no item in {place_name}."
+    return f"Sample items of {place_name}: {'; '.join(texts)}." if texts else f"There is no item in {place_name}."
 
 
-def _row_label(row: Row) -> str:
-    return f"{row.entity} ({row.note})" if row.note else row.entity
+def _row_text(row: Row) -> str:
+    """An item with its key in words: `Order (copy by-user) under USER#{userId}, sorted as {orderId}`."""
+    note = f" ({row.note})" if row.note else ""
+    order = f", sorted as {' and '.join(row.sk_templates)}" if row.sk_templates else ""
+    return f"{row.entity}{note} under {' and '.join(row.pk_templates)}{order}"
 
 
 # --- How wide -------------------------------------------------------------------------------------------------------
@@ -142,28 +146,28 @@ def _cell_widths(rows: Sequence[Row]) -> Widths:
     return widths
 
 
-def _columns(slot: Slot, partitions: Sequence[Partition], cells: Widths) -> _Columns:
-    rows = [row for partition in partitions for row in partition.rows]
-    pks = [
-        *((text, _TEMPLATE) for row in rows for text in row.pk_templates),
-        *((text, _KEY) for row in rows for text in row.pk),
-    ]
-    sks = [
-        *((text, _TEMPLATE) for row in rows for text in row.sk_templates),
-        *((text, _KEY) for row in rows for text in row.sk),
-    ]
-    items = [*((row.entity, _NAME) for row in rows), *((row.note, _FIELD) for row in rows)]
-    line_widths = [sum(lines) for row in rows for lines in _flow(row, cells, _ATTRIBUTES)]
+def _columns(slot: Slot, rows: Sequence[Row], cells: Widths) -> _Columns:
+    """The width of each column: that of its widest text, up to a limit."""
+    pk = width(_head("Partition key", slot.pk), _HEAD)
+    sk = width(_head("Sort key", slot.sk), _HEAD)
+    item = width("Item", _HEAD)
+    attributes = width("Attributes", _HEAD) + 2 * _PAD
+    for row in rows:
+        pk = max(pk, _key_width(row.pk_templates, row.pk))
+        sk = max(sk, _key_width(row.sk_templates, row.sk))
+        item = max(item, width(row.entity, _NAME), width(row.note, _FIELD))
+        attributes = max(attributes, *map(sum, _flow(row, cells, _ATTRIBUTES)))
     return _Columns(
-        _fitting_width([(_head("Partition key", slot.pk), _HEAD), *pks], _PK),
-        _fitting_width([(_head("Sort key", slot.sk), _HEAD), *sks], _SK) if slot.sk else 0,
-        _fitting_width([("Item", _HEAD), *items], _ITEM) + 6,
-        max(width("Attributes", _HEAD) + 2 * _PAD, *line_widths, 0),
+        min(pk + 2 * _PAD, _PK),
+        min(sk + 2 * _PAD, _SK) if slot.sk else 0,
+        min(item + 2 * _PAD, _ITEM) + 6,
+        attributes,
     )
 
 
-def _fitting_width(texts: Sequence[tuple[str, Font]], widest: float) -> float:
-    return min(max((width(text, font) for text, font in texts), default=0) + 2 * _PAD, widest)
+def _key_width(templates: Sequence[str], values: Sequence[str]) -> float:
+    widths = [width(text, _TEMPLATE) for text in templates] + [width(text, _KEY) for text in values]
+    return max(widths, default=0)
 
 
 def _flow(row: Row, cells: Widths, room: float) -> list[list[float]]:
@@ -206,19 +210,18 @@ def _partition(
 ) -> tuple[list[Shape], float]:
     top = y
     shapes: list[Shape] = []
-    templates = [" , ".join(texts) for texts in partition.templates]
+    templates = list(map(" , ".join, partition.templates))
     pk = _wrap_key(templates, partition.pk, columns.pk, design.separator)
     heights = [_row_height(design, row, columns, cells) for row in partition.rows]
-    short = pk.height + 2 * _PAD - sum(heights)
-    if short > 0:
-        heights[-1] += short
+    # A key of many lines is higher than few items: the last row takes the difference.
+    missing_height = pk.height + 2 * _PAD - sum(heights)
+    if missing_height > 0:
+        heights[-1] += missing_height
     for row, height in zip(partition.rows, heights, strict=True):
         shapes += _row(design, row, columns, cells, hues.get(row.entity, 0), y, height)
         y += height
-    full_key = " | ".join(partition.pk)
-    shapes += _key(
-        pk, full_key, " , ".join(dict.fromkeys(templates)), _MARGIN + _PAD, top + _PAD, columns.pk - 2 * _PAD
-    )
+    full_key, full_template = " | ".join(partition.pk), " , ".join(dict.fromkeys(templates))
+    shapes += _key(pk, full_key, full_template, _MARGIN + _PAD, top + _PAD, columns.pk - 2 * _PAD)
     right = _MARGIN + columns.total
     shapes.append(Line(f"M{_MARGIN:g} {y:g}H{right:g}", "line", 1.5))
     shapes.append(Line(f"M{_MARGIN:g} {top:g}V{y:g}M{right:g} {top:g}V{y:g}", "line"))
@@ -227,12 +230,15 @@ def _partition(
 
 def _wrap_key(templates: Sequence[str], values: Sequence[str], column_width: float, separator: str) -> _Keyed:
     room = column_width - 2 * _PAD
-    template_lines = [
-        line for text in list(templates)[:3] for line in wrap_lines(text, _TEMPLATE, room, separator, most=3)
-    ]
-    lines = [line for value in values for line in wrap_lines(value, _KEY, room, separator)]
-    # A key without attributes is its own template: it is not said twice.
-    return _Keyed(() if list(templates) == list(values) else tuple(template_lines), tuple(lines))
+    template_lines: list[str] = []
+    # A key without attributes is its own template: it is not written twice.
+    if list(templates) != list(values):
+        for text in templates[:_MOST_TEMPLATES]:
+            template_lines += wrap_lines(text, _TEMPLATE, room, separator, most=3)
+    value_lines: list[str] = []
+    for value in values:
+        value_lines += wrap_lines(value, _KEY, room, separator)
+    return _Keyed(tuple(template_lines), tuple(value_lines))
 
 
 def _key(key_text: _Keyed, full_key: str, template: str, x: float, y: float, room: float) -> list[Shape]:
@@ -262,30 +268,34 @@ def _row(
     y: float,
     height: float,
 ) -> list[Shape]:
-    left = _MARGIN + columns.pk
+    left_edge = _MARGIN + columns.pk
     right = _MARGIN + columns.total
     shapes: list[Shape] = [
-        Box(left, y, right - left, height, Tint("ground", hue)),
-        Line(f"M{left:g} {y:g}H{right:g}", "line"),
-        Line(f"M{left:g} {y:g}V{y + height:g}", "line"),
+        Box(left_edge, y, right - left_edge, height, Tint("ground", hue)),
+        Line(f"M{left_edge:g} {y:g}H{right:g}", "line"),
+        Line(f"M{left_edge:g} {y:g}V{y + height:g}", "line"),
     ]
     if columns.sk:
         sk = _wrap_key(row.sk_templates, row.sk, columns.sk, design.separator)
         room = columns.sk - 2 * _PAD
-        shapes += _key(sk, " | ".join(row.sk), " , ".join(row.sk_templates), left + _PAD, y + _PAD, room)
-    x = left + columns.sk
+        shapes += _key(sk, " | ".join(row.sk), " , ".join(row.sk_templates), left_edge + _PAD, y + _PAD, room)
+    x = left_edge + columns.sk
     shapes.append(Box(x, y + 5, 4, height - 10, Tint("tone", hue), 2))
     room = columns.item - 2 * _PAD - 2
     shapes.append(Words(x + _PAD + 2, y + _PAD + 12, row.entity, _NAME, room, Tint("tone", hue)))
     if row.note:
         shapes.append(Words(x + _PAD + 2, y + _PAD + 12 + _SMALL, row.note, _FIELD, room))
-    x += columns.item
-    at, line = x, y + 5
+    shapes += _attributes(row, cells, x + columns.item, y + 5)
+    return shapes
+
+
+def _attributes(row: Row, cells: Widths, left: float, y: float) -> Iterator[Shape]:
+    """The attributes of a row, each name above its value, on the lines of `_flow`."""
+    x = left
     for name, value in row.attributes:
         cell_width = cells[row.entity, row.note, name]
-        if at > x and at + cell_width > x + _ATTRIBUTES:
-            at, line = x, line + _CELL
-        shapes.append(Words(at + _PAD, line + 12, name, _FIELD, cell_width - 2 * _PAD, "muted"))
-        shapes.append(Words(at + _PAD, line + 26, value, _VALUE, cell_width - 2 * _PAD))
-        at += cell_width
-    return shapes
+        if x > left and x + cell_width > left + _ATTRIBUTES:
+            x, y = left, y + _CELL
+        yield Words(x + _PAD, y + 12, name, _FIELD, cell_width - 2 * _PAD, "muted")
+        yield Words(x + _PAD, y + 26, value, _VALUE, cell_width - 2 * _PAD)
+        x += cell_width

@@ -15,7 +15,7 @@ from prejoin.render.pictures.measure import Font, elide, width
 from prejoin.render.pictures.palette import Tint, stylesheet
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
+_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,8 @@ class Words:
     """The whole text of which this is a line."""
 
     @property
-    def shortened(self) -> str:
+    def visible_text(self) -> str:
+        """The text, cut to its room."""
         return elide(self.text, self.font, self.room)
 
 
@@ -87,8 +88,13 @@ def write_svg(drawing: Drawing) -> str:
     (True, True)
     """
     wide, high = _number(drawing.width), _number(drawing.height)
-    fonts = [shape.font for shape in drawing.shapes if isinstance(shape, Words)]
-    hues = [shape.css.hue for shape in drawing.shapes if isinstance(shape.css, Tint)]
+    fonts: set[Font] = set()
+    hues: set[int] = set()
+    for shape in drawing.shapes:
+        if isinstance(shape, Words):
+            fonts.add(shape.font)
+        if isinstance(shape.css, Tint):
+            hues.add(shape.css.hue)
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" viewBox="0 0 {wide} {high}" '
         'role="img" aria-labelledby="title desc">'
@@ -107,7 +113,7 @@ def write_svg(drawing: Drawing) -> str:
 
 def escape(text: str) -> str:
     """A text escaped for XML; characters that XML does not allow are replaced."""
-    return "".join(_ENTITIES.get(char, char) for char in _NOT_XML.sub("\ufffd", text))
+    return _NOT_XML.sub("\ufffd", text).translate(_ENTITIES)
 
 
 def _shape(shape: Shape) -> str:
@@ -133,9 +139,12 @@ def _shape(shape: Shape) -> str:
 
 
 def _words(words: Words) -> str:
-    visible_text = words.shortened.replace(" ", "\N{NO-BREAK SPACE}") if words.text.startswith(" ") else words.shortened
+    visible_text = words.visible_text
     full_text = words.full_text or words.text
-    tooltip = f"<title>{escape(full_text)}</title>" if words.shortened != full_text else ""
+    tooltip = f"<title>{escape(full_text)}</title>" if visible_text != full_text else ""
+    if words.text.startswith(" "):
+        # SVG drops spaces at the beginning of a text, and the indentation with them.
+        visible_text = visible_text.replace(" ", "\N{NO-BREAK SPACE}")
     anchor = f' text-anchor="{words.anchor}"' if words.anchor != "start" else ""
     css = f"{words.font.css} {words.css}"
     place = f'x="{_number(words.x)}" y="{_number(words.y)}"{anchor}'

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from prejoin.design.cost.objective import WEIGHTS
 from prejoin.design.phrases import count, money
@@ -13,57 +14,92 @@ from prejoin.render.pictures.measure import Font, width
 from prejoin.workload.grammar.statements import write_pin
 
 _TITLE, _TEXT, _SMALL, _NAME = Font(18, bold=True), Font(12), Font(11), Font(12, bold=True)
-_LEFT, _TOP, _WIDE, _HIGH = 92, 84, 560, 300
+_PLOT_LEFT, _TOP, _WIDE, _HIGH = 92, 84, 560, 300
 """The place and size of the plot."""
+_PLOT_RIGHT = _PLOT_LEFT + _WIDE
 _MARGIN = 24
 _ROW = 20
 _STEPS = 5
 
 
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """The place of a design in the plot, by its complexity and price."""
+
+    highest_complexity: int
+    ticks: list[float]
+    """The prices at the grid lines, from 0 up."""
+
+    def x(self, complexity: float) -> float:
+        return _PLOT_LEFT + _WIDE * complexity / self.highest_complexity
+
+    def y(self, dollars: float) -> float:
+        return _TOP + _HIGH * (1 - dollars / self.ticks[-1])
+
+    def place(self, point: FrontierPoint) -> tuple[float, float]:
+        return self.x(float(point.complexity)), self.y(float(point.dollars))
+
+
 def draw_frontier(title: str, points: Sequence[FrontierPoint]) -> Drawing:
     """The chart, with a numbered line for each design below it."""
-    ticks = _ticks(max((float(point.dollars) for point in points), default=0.0))
-    highest_complexity = max(math.ceil(max((float(point.complexity) for point in points), default=0.0)) + 1, 2)
-
-    def x(complexity: float) -> float:
-        return _LEFT + _WIDE * complexity / highest_complexity
-
-    def y(dollars: float) -> float:
-        return _TOP + _HIGH * (1 - dollars / ticks[-1])
-
-    right = _LEFT + _WIDE
+    scale = _scale(points)
     shapes: list[Shape] = [
-        Words(_MARGIN, 38, title, _TITLE, _WIDE + _LEFT - _MARGIN),
+        Words(_MARGIN, 38, title, _TITLE, _PLOT_RIGHT - _MARGIN),
         Words(_MARGIN, 60, "Dollars a month, by complexity. Lower and further left is better.", _TEXT, _WIDE, "muted"),
+        *_axes(scale),
+        *_plot(points, scale),
     ]
-    for tick in ticks:
-        shapes.append(Line(f"M{_LEFT} {y(tick):.1f}H{right}", "line"))
-        shapes.append(Words(_LEFT - 8, y(tick) + 4, f"${tick:,.10g}", _SMALL, _LEFT - 8 - 4, "muted", "end"))
-    numbers = range(highest_complexity + 1)
-    shapes += [Words(x(at), _TOP + _HIGH + 18, str(at), _SMALL, 40, "muted", "middle") for at in numbers]
-    axis = "Complexity: " + ", ".join(f"{noun} {weight.normalize():f}" for noun, weight in WEIGHTS.items())
-    shapes.append(Words(_LEFT + _WIDE / 2, _TOP + _HIGH + 38, axis, _SMALL, _WIDE, "muted", "middle"))
-    places = [(x(float(point.complexity)), y(float(point.dollars))) for point in points]
-    line = [place for point, place in zip(points, places, strict=True) if not point.relaxed]
-    if len(line) > 1:
-        (start_x, start_y), *other_points = line
-        steps = "".join(f"H{across:.1f}V{down:.1f}" for across, down in other_points)
-        shapes.append(Line(f"M{start_x:.1f} {start_y:.1f}{steps}", "edge", 1.5))
-    for number, (point, (across, down)) in enumerate(zip(points, places, strict=True), 1):
-        shapes.append(Dot(across, down, 10, f"t{2 if point.relaxed else 0 if point.decisions else 1}"))
-        shapes.append(Words(across, down + 4, str(number), _NAME, 20, "page", "middle"))
-    below = _TOP + _HIGH + 70.0
+    bottom = _TOP + _HIGH + 70.0
+    widest = 0.0
+    texts: list[str] = []
+    for number, text in enumerate(map(_line, points), 1):
+        line_width = width(text, _TEXT)
+        shapes.append(Words(_MARGIN, bottom, f"{number}", _NAME, 20))
+        shapes.append(Words(_MARGIN + 20, bottom, text, _TEXT, max(line_width, 1.0)))
+        bottom += _ROW
+        widest = max(widest, line_width)
+        texts.append(f"{number}: {text}")
+    drawing_width = max(_PLOT_RIGHT + _MARGIN, _MARGIN + 20 + widest + _MARGIN)
+    description = f"Designs by complexity and dollars a month. {'; '.join(texts)}."
+    return Drawing(title, description, drawing_width, bottom + 4, tuple(shapes))
+
+
+def _scale(points: Sequence[FrontierPoint]) -> _Scale:
+    dollars = max((float(point.dollars) for point in points), default=0.0)
+    complexity = max((float(point.complexity) for point in points), default=0.0)
+    return _Scale(max(math.ceil(complexity) + 1, 2), _ticks(dollars))
+
+
+def _axes(scale: _Scale) -> Iterator[Shape]:
+    """The grid lines with their prices, and the numbers below the plot with their meaning."""
+    for tick in scale.ticks:
+        y = scale.y(tick)
+        yield Line(f"M{_PLOT_LEFT} {y:.1f}H{_PLOT_RIGHT}", "line")
+        yield Words(_PLOT_LEFT - 8, y + 4, f"${tick:,.10g}", _SMALL, _PLOT_LEFT - 8 - 4, "muted", "end")
+    for complexity in range(scale.highest_complexity + 1):
+        yield Words(scale.x(complexity), _TOP + _HIGH + 18, str(complexity), _SMALL, 40, "muted", "middle")
+    weights = ", ".join(f"{noun} {weight.normalize():f}" for noun, weight in WEIGHTS.items())
+    yield Words(_PLOT_LEFT + _WIDE / 2, _TOP + _HIGH + 38, f"Complexity: {weights}", _SMALL, _WIDE, "muted", "middle")
+
+
+def _plot(points: Sequence[FrontierPoint], scale: _Scale) -> Iterator[Shape]:
+    """A numbered dot for each design, and a line through those that need no relaxed requirement."""
+    line_places = [scale.place(point) for point in points if not point.relaxed]
+    if len(line_places) > 1:
+        (start_x, start_y), *further_places = line_places
+        # Steps, not slopes: there is no design between two others.
+        steps = "".join(f"H{x:.1f}V{y:.1f}" for x, y in further_places)
+        yield Line(f"M{start_x:.1f} {start_y:.1f}{steps}", "edge", 1.5)
     for number, point in enumerate(points, 1):
-        text = _line(point)
-        shapes.append(Words(_MARGIN, below, f"{number}", _NAME, 20))
-        shapes.append(Words(_MARGIN + 20, below, text, _TEXT, max(width(text, _TEXT), 1.0)))
-        below += _ROW
-    widest = max((width(_line(point), _TEXT) for point in points), default=0.0)
-    drawing_width = max(right + _MARGIN, _MARGIN + 20 + widest + _MARGIN)
-    point_texts = "; ".join(f"{number}: {_line(point)}" for number, point in enumerate(points, 1))
-    return Drawing(
-        title, f"Designs by complexity and dollars a month. {point_texts}.", drawing_width, below + 4, tuple(shapes)
-    )
+        x, y = scale.place(point)
+        yield Dot(x, y, 10, _dot_class(point))
+        yield Words(x, y + 4, str(number), _NAME, 20, "page", "middle")
+
+
+def _dot_class(point: FrontierPoint) -> str:
+    if point.relaxed:
+        return "t2"
+    return "t0" if point.decisions else "t1"
 
 
 def _line(point: FrontierPoint) -> str:
@@ -75,7 +111,7 @@ def _line(point: FrontierPoint) -> str:
 
 
 def _ticks(largest: float) -> list[float]:
-    """Round numbers from 0 to above `most`.
+    """Round numbers from 0 to above the largest price.
 
     >>> _ticks(1992), _ticks(0.49), _ticks(0)
     ([0.0, 500.0, 1000.0, 1500.0, 2000.0, 2500.0], [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0.0, 1.0])

@@ -23,6 +23,15 @@ class RelationLink:
     """Many of the parent, too."""
     optional: bool = False
 
+    @property
+    def entities(self) -> frozenset[str]:
+        return frozenset((self.parent, self.child))
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether it leads from an entity to itself."""
+        return self.parent == self.child
+
 
 def links_of(workload: Workload) -> tuple[RelationLink, ...]:
     """Each link once, in the order of the document.
@@ -32,27 +41,20 @@ def links_of(workload: Workload) -> tuple[RelationLink, ...]:
     >>> links_of(Workload(entities=(Entity("User"), order)))
     (RelationLink(parent='User', child='Order', via=('userId',), many=True, mutual=False, optional=False),)
     """
+    all_links: list[RelationLink] = []
+    for entity in workload.entities:
+        for relationship in entity.relationships:
+            all_links += _stated_links(workload, relationship)
+    all_links += _reference_links(workload)
     links: dict[tuple[str, str, tuple[str, ...]], RelationLink] = {}
-    stated_links = [
-        link
-        for entity in workload.entities
-        for relationship in entity.relationships
-        for link in _stated_links(workload, relationship)
-    ]
-    for link in (*stated_links, *_reference_links(workload)):
+    for link in all_links:
         key = (link.parent, link.child, link.via)
         backwards = (link.child, link.parent, link.via)
         if not (key in links or (link.mutual and backwards in links)):
             links[key] = link
-    return tuple(link for link in links.values() if not _has_better_link(link, links))
-
-
-def _has_better_link(link: RelationLink, links: dict[tuple[str, str, tuple[str, ...]], RelationLink]) -> bool:
-    """Whether a link has no attribute, and another between the same entities has."""
-    return not link.via and any(
-        other != link and other.via and {other.parent, other.child} == {link.parent, link.child}
-        for other in links.values()
-    )
+    linked_pairs = {link.entities for link in links.values() if link.via}
+    # A link without an attribute says less than another between the same entities that has one.
+    return tuple(link for link in links.values() if link.via or link.entities not in linked_pairs)
 
 
 def _stated_links(workload: Workload, relationship: Relationship) -> Iterator[RelationLink]:
@@ -74,7 +76,7 @@ def _stated_links(workload: Workload, relationship: Relationship) -> Iterator[Re
 
 def _links_between(workload: Workload, relationship: Relationship) -> Iterator[RelationLink]:
     """The links of an N:N relationship: to the entity between the two sides, or one for both directions."""
-    between = next((entity for name in relationship.via if (entity := workload.entity(name))), None)
+    between = next(filter(None, map(workload.entity, relationship.via)), None)
     if between is None:
         yield RelationLink(relationship.left, relationship.right, relationship.via, mutual=True)
         return
@@ -104,10 +106,11 @@ def _reference_links(workload: Workload) -> Iterator[RelationLink]:
             if owner is None or not attribute.references:
                 continue
             id_parts = _id_parts(workload, entity, attribute, owner)
-            names = {a.name for a in entity.id}
+            names = {id_attribute.name for id_attribute in entity.id}
+            # An id that is unique, or the whole id of the entity, is in one item: the link leads to one.
             is_single = (attribute.unique and len(id_parts) == 1) or id_parts == names
-            optional = any(a.optional for a in entity.attributes if a.name in id_parts)
             via = tuple(sorted(id_parts, key=order.index))
+            optional = any(part.optional for part in entity.attributes if part.name in id_parts)
             yield RelationLink(owner.name, entity.name, via, many=not is_single, optional=optional)
 
 
@@ -115,11 +118,8 @@ def _id_parts(workload: Workload, entity: Entity, attribute: Attribute, owner: E
     """The attributes that hold the id of an entity together with one that refers to a part of it."""
     if len(owner.id) < 2:
         return frozenset({attribute.name})
-    parts = {
-        part.name: attribute_of_part.name
-        for part, attribute_of_part in foreign_parts(workload, entity, owner, attribute)
-    }
+    parts = [attribute_of_part.name for _, attribute_of_part in foreign_parts(workload, entity, owner, attribute)]
     target_of_attribute = target(workload, attribute)
     if target_of_attribute is None or not target_of_attribute[1].id or len(parts) < len(owner.id) - 1:
         return frozenset({attribute.name})
-    return frozenset({attribute.name, *parts.values()})
+    return frozenset({attribute.name, *parts})

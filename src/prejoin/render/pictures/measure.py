@@ -61,7 +61,9 @@ def width(text: str, font: Font) -> float:
 def _hundredths(char: str, font: Font) -> int:
     at = ord(char) - _FIRST
     if 0 <= at < len(_PLAIN):
-        return _MONO if font.mono else _BOLD[at] if font.bold else _PLAIN[at]
+        if font.mono:
+            return _MONO
+        return _BOLD[at] if font.bold else _PLAIN[at]
     if char == ELLIPSIS:
         return 100
     if unicodedata.east_asian_width(char) in "WF":
@@ -79,9 +81,14 @@ def elide(text: str, font: Font, room: float) -> str:
         return text
     room_left = room - width(ELLIPSIS, font)
     end = 0
-    while end < len(text) and (room_left := room_left - width(text[end], font)) >= -_SLACK:
+    for char in text:
+        room_left -= width(char, font)
+        if room_left < -_SLACK:
+            break
         end += 1
-    return text[:end].rstrip() + ELLIPSIS if end else ELLIPSIS if room >= width(ELLIPSIS, font) else ""
+    if end:
+        return text[:end].rstrip() + ELLIPSIS
+    return ELLIPSIS if room >= width(ELLIPSIS, font) else ""
 
 
 def wrap_lines(text: str, font: Font, room: float, after: str = "", most: int = 4) -> tuple[str, ...]:
@@ -101,8 +108,18 @@ def wrap_lines(text: str, font: Font, room: float, after: str = "", most: int = 
         end = 1
         while end < len(text) and width(text[: end + 1], font) <= room:
             end += 1
-        breaks = [at + len(mark) for mark in (after, " ") if mark and (at := text.rfind(mark, 0, end)) > 0]
-        end = max((at for at in breaks if at <= end), default=end)
+        end = _last_break(text, end, after) or end
         lines.append(text[:end].rstrip(" "))
         text = text[end:].lstrip(" ")
     return tuple(lines)
+
+
+def _last_break(text: str, end: int, after: str) -> int:
+    """The end of the last separator or space of a text, up to a place; 0 if there is none after its beginning."""
+    last = 0
+    for mark in (after, " "):
+        start = text.rfind(mark, 0, end) if mark else 0
+        # A separator may begin before the end of the line and go on after it.
+        if start > 0 and start + len(mark) <= end:
+            last = max(last, start + len(mark))
+    return last

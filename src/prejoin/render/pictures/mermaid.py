@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from prejoin.design.model import TABLE, Design, Slot
 from prejoin.render.pictures.links import RelationLink, links_of
@@ -11,6 +10,10 @@ from prejoin.render.pictures.rows import facets_in, pattern_rows
 from prejoin.workload.model import Attribute, Read, Workload
 
 _MOST_TEXT = 200
+_CODES = str.maketrans(
+    {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;", "\\": "#92;", "%": "#37;"}
+)
+"""Mermaid has entity codes of its own, with `#`. A backslash or a percent sign would begin an escape or a comment."""
 
 
 def mermaid_relations(workload: Workload) -> str:
@@ -38,18 +41,18 @@ def mermaid_relations(workload: Workload) -> str:
 
 
 def _attribute(attribute: Attribute) -> str:
-    marks = [
-        mark
-        for mark, is_set in (("PK", attribute.id), ("FK", attribute.references), ("UK", attribute.unique))
-        if is_set
-    ]
+    roles = (("PK", attribute.id), ("FK", attribute.references), ("UK", attribute.unique))
+    marks = [mark for mark, is_set in roles if is_set]
     kind = "enum" if attribute.type.values else str(attribute.type)
     note = f" {_quote_label(attribute.name)}" if _word(attribute.name) != attribute.name else ""
-    return f"{_word(kind)} {_word(attribute.name)}{' ' + ', '.join(marks) if marks else ''}{note}"
+    marks_text = f" {', '.join(marks)}" if marks else ""
+    return f"{_word(kind)} {_word(attribute.name)}{marks_text}{note}"
 
 
 def _joint(link: RelationLink) -> str:
-    left_joint = "}o" if link.mutual else "|o" if link.optional else "||"
+    left_joint = "}o" if link.mutual else "||"
+    if link.optional and not link.mutual:
+        left_joint = "|o"
     return f"{left_joint}--{'o{' if link.many else 'o|'}"
 
 
@@ -79,7 +82,8 @@ def mermaid_slot(workload: Workload, design: Design, slot: Slot) -> str:
         lines.append(f"    p{at}[({_quote_label(' , '.join(pk))})]")
         for number, (sk, title, is_rounded) in enumerate(sorted(items), 1):
             text = _quote_label(f"{title}: {' , '.join(sk)}" if sk else title)
-            lines.append(f"    p{at} --> p{at}i{number}{f'({text})' if is_rounded else f'[{text}]'}")
+            shape = f"({text})" if is_rounded else f"[{text}]"
+            lines.append(f"    p{at} --> p{at}i{number}{shape}")
     return "\n".join(lines)
 
 
@@ -87,27 +91,27 @@ def mermaid_routes(workload: Workload, design: Design) -> str:
     """Access patterns, each with an arrow to where it reads or writes."""
     slots = {slot.name: f"s{at}" for at, slot in enumerate(design.slots)}
     lines = ["flowchart LR"]
+    reads: list[str] = []
     for at, pattern in enumerate(workload.patterns, 1):
+        if isinstance(pattern, Read):
+            reads.append(f"a{at}")
         text = f"{pattern.id}: {pattern.description or pattern.name}"
         lines.append(f"    a{at}[{_quote_label(text)}]")
-        lines += [f"    a{at} {arrow} {slots[slot]}" for slot, arrow in _ways(design, pattern.id) if slot in slots]
         operation = design.operation(pattern.id)
-        if operation is not None and not operation.served:
+        if operation is None:
+            continue
+        arrows = dict.fromkeys((request.slot, request.call) for request in operation.requests)
+        for slot_name, call in arrows:
+            if slot_name in slots:
+                lines.append(f"    a{at} -- {call.value} --> {slots[slot_name]}")
+        if not operation.served:
             lines.append(f"    a{at} -. not served .-> x{at}[{_quote_label(operation.problem)}]")
     for slot in design.slots:
         name = design.table if slot.name == TABLE else slot.name
         lines.append(f"    {slots[slot.name]}[({_quote_label(name)})]")
-    reads = [f"a{at}" for at, pattern in enumerate(workload.patterns, 1) if isinstance(pattern, Read)]
     if reads:
         lines += ["    classDef read stroke-width:2px", f"    class {','.join(reads)} read"]
     return "\n".join(lines)
-
-
-def _ways(design: Design, pattern: str) -> Iterator[tuple[str, str]]:
-    operation = design.operation(pattern)
-    requests = operation.requests if operation else ()
-    arrows = dict.fromkeys((request.slot, f"-- {request.call.value} -->") for request in requests)
-    yield from arrows
 
 
 def _quote_label(text: str) -> str:
@@ -118,6 +122,5 @@ def _quote_label(text: str) -> str:
     """
     text = " ".join(text.split())
     text = text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 1] + "…"
-    codes = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;", "\\": "#92;", "%": "#37;"}
-    escaped_text = "".join(codes.get(char, char) for char in text if char.isprintable())
+    escaped_text = "".join(filter(str.isprintable, text)).translate(_CODES)
     return f'"{escaped_text.strip() or "-"}"'

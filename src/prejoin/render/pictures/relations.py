@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -39,11 +39,16 @@ class _Frame:
     height: float
     hue: int
 
+    @property
+    def right(self) -> float:
+        return self.x + self.width
+
     def row(self, via: tuple[str, ...]) -> float:
         """The middle of the row of the last of some attributes, or of the head."""
         names = [attribute.name for attribute in self.entity.attributes]
-        name = via[-1] if via else ""
-        return self.y + _HEAD + _ROW * (names.index(name) + 0.5) + 3 if name in names else self.y + _HEAD / 2
+        if not via or via[-1] not in names:
+            return self.y + _HEAD / 2
+        return self.y + _HEAD + _ROW * (names.index(via[-1]) + 0.5) + 3
 
 
 def draw_relations(workload: Workload, design: Design) -> Drawing:
@@ -51,16 +56,17 @@ def draw_relations(workload: Workload, design: Design) -> Drawing:
     links = links_of(workload)
     placement = _place_entities(workload, links)
     frames, height = _frames(workload, placement)
-    right = max((frame.x + frame.width for frame in frames.values()), default=0)
-    loops = any(link.parent == link.child for link in links)
-    drawing_width = max(right + _MARGIN + (40 if loops else 0), _NARROWEST)
+    right = max((frame.right for frame in frames.values()), default=0)
+    loop_room = 40 if any(link.is_loop for link in links) else 0
+    drawing_width = max(right + _MARGIN + loop_room, _NARROWEST)
     title = f"{workload.title or design.table}: entities"
     shapes: list[Shape] = [Words(_MARGIN, 38, title, _TITLE, drawing_width - 2 * _MARGIN)]
     for at, line in enumerate(_LEGEND):
         shapes.append(Words(_MARGIN, 60 + 16 * at, line, _TEXT, drawing_width - 2 * _MARGIN, "muted"))
-    ends = _ports(workload, links, frames, placement)
+    lines = _Lines(workload, frames, placement)
+    ports = lines.ports(links)
     for link in links:
-        shapes += _edge(link, frames, placement, ends[link], workload)
+        shapes += lines.draw_loop(link, ports[link]) if link.is_loop else lines.draw_edge(link, ports[link])
     for frame in frames.values():
         shapes += _entity(frame)
     return Drawing(title, _description(workload, links), drawing_width, height, tuple(shapes))
@@ -68,17 +74,26 @@ def draw_relations(workload: Workload, design: Design) -> Drawing:
 
 def _description(workload: Workload, links: Sequence[RelationLink]) -> str:
     names = ", ".join(entity.name for entity in workload.entities)
-    link_texts = "; ".join(
-        f"{'many' if link.mutual else 'one'} {link.parent} to {'many' if link.many else 'one'} {link.child}"
-        + (f" by {', '.join(link.via)}" if link.via else "")
-        for link in links
-    )
+    link_texts = "; ".join(map(_link_text, links))
     return f"Entities: {names}." + (f" {link_texts[0].upper()}{link_texts[1:]}." if link_texts else "")
 
 
+def _link_text(link: RelationLink) -> str:
+    """A link in words: `one User to many Order by userId`."""
+    parents, children = "many" if link.mutual else "one", "many" if link.many else "one"
+    via_words = f" by {', '.join(link.via)}" if link.via else ""
+    return f"{parents} {link.parent} to {children} {link.child}{via_words}"
+
+
 def _place_entities(workload: Workload, links: Sequence[RelationLink]) -> Placed:
-    heights = [_height(entity) for entity in workload.entities]
-    return place(heights, [_arrow(workload, link) for link in links], _GAP)
+    numbers = _numbers(workload)
+    arrows = [Arrow(numbers[link.parent], numbers[link.child]) for link in links]
+    return place([*map(_height, workload.entities)], arrows, _GAP)
+
+
+def _numbers(workload: Workload) -> dict[str, int]:
+    """The number of each entity, by which the layout knows it."""
+    return {entity.name: number for number, entity in enumerate(workload.entities)}
 
 
 def _height(entity: Entity) -> float:
@@ -86,34 +101,25 @@ def _height(entity: Entity) -> float:
 
 
 def _wide(entity: Entity) -> float:
-    rows = [
-        width(attribute.name, _ID if attribute.id else _FIELD) + 24 + width(_type_text(attribute), _TYPE)
-        for attribute in entity.attributes
-    ]
-    head = width(entity.name, _NAME) + 16 + width(_many(entity), _TYPE)
-    return min(max(_LEAST_WIDE, head + 2 * _PAD, *(row + 2 * _PAD for row in rows), 0), _MOST_WIDE)
+    widest = width(entity.name, _NAME) + 16 + width(_many(entity), _TYPE)
+    for attribute in entity.attributes:
+        name_width = width(attribute.name, _ID if attribute.id else _FIELD)
+        widest = max(widest, name_width + 24 + width(_type_text(attribute), _TYPE))
+    return min(max(_LEAST_WIDE, widest + 2 * _PAD), _MOST_WIDE)
 
 
 def _frames(workload: Workload, placement: Placed) -> tuple[dict[str, _Frame], float]:
     widths = [_wide(entity) for entity in workload.entities]
-    columns = max(placement.columns, default=0) + 1
+    column_widths = [0.0] * (max(placement.columns, default=0) + 1)
+    for column, entity_width in zip(placement.columns, widths, strict=True):
+        column_widths[column] = max(column_widths[column], entity_width)
     lefts = [float(_MARGIN)]
-    for column in range(columns):
-        widest = max(
-            (
-                entity_width
-                for entity_width, entity_column in zip(widths, placement.columns, strict=True)
-                if entity_column == column
-            ),
-            default=0,
-        )
-        lefts.append(lefts[-1] + widest + _BETWEEN)
-    frames = {
-        entity.name: _Frame(
-            entity, lefts[placement.columns[at]], _TOP + placement.tops[at], widths[at], _height(entity), hue_of(at)
-        )
-        for at, entity in enumerate(workload.entities)
-    }
+    for column_width in column_widths:
+        lefts.append(lefts[-1] + column_width + _BETWEEN)
+    frames: dict[str, _Frame] = {}
+    for number, entity in enumerate(workload.entities):
+        x, y = lefts[placement.columns[number]], _TOP + placement.tops[number]
+        frames[entity.name] = _Frame(entity, x, y, widths[number], _height(entity), hue_of(number))
     return frames, _TOP + placement.height + _MARGIN
 
 
@@ -126,13 +132,13 @@ def _many(entity: Entity) -> str:
     """
     if entity.singleton:
         return "one"
-    total = next(
-        (cardinality.count for cardinality in entity.cardinality if not cardinality.per and cardinality.count), None
-    )
-    if total is None:
-        per = next((cardinality for cardinality in entity.cardinality if cardinality.per and cardinality.count), None)
-        return f"{_short(per.count)} per {per.per}" if per and per.count else ""
-    return _short(total)
+    text = ""
+    for cardinality in entity.cardinality:
+        if cardinality.count and not cardinality.per:
+            return _short(cardinality.count)
+        if cardinality.count and not text:
+            text = f"{_short(cardinality.count)} per {cardinality.per}"
+    return text
 
 
 def _short(count: float) -> str:
@@ -147,14 +153,13 @@ def _short(count: float) -> str:
 
 
 def _type_text(attribute: Attribute) -> str:
-    flags = [
-        "enum" if attribute.type.values else str(attribute.type),
-        *(["unique"] if attribute.unique else []),
-        *(["ttl"] if attribute.ttl else []),
-        *(["optional"] if attribute.optional else []),
-        *([f"→ {attribute.references}"] if attribute.references else []),
-    ]
-    return ", ".join(flags)
+    words = ["enum" if attribute.type.values else str(attribute.type)]
+    for word, is_set in (("unique", attribute.unique), ("ttl", attribute.ttl), ("optional", attribute.optional)):
+        if is_set:
+            words.append(word)
+    if attribute.references:
+        words.append(f"→ {attribute.references}")
+    return ", ".join(words)
 
 
 def _entity(frame: _Frame) -> list[Shape]:
@@ -186,68 +191,89 @@ def _entity(frame: _Frame) -> list[Shape]:
 # --- Lines ----------------------------------------------------------------------------------------------------------
 
 
-def _ports(
-    workload: Workload, links: Sequence[RelationLink], frames: dict[str, _Frame], placement: Placed
-) -> dict[RelationLink, float]:
-    """The height at which each link leaves its parent, in the order of its destinations."""
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """The lines between boxes that are placed."""
 
-    def towards(link: RelationLink) -> float:
-        between = placement.passes.get(_arrow(workload, link), ())
-        return _TOP + between[0][1] if between else frames[link.child].row(link.via)
+    workload: Workload
+    frames: dict[str, _Frame]
+    placement: Placed
 
-    ports: dict[RelationLink, float] = {}
-    for name, frame in frames.items():
-        leaving = [link for link in links if link.parent == name and link.child != name]
-        leaving.sort(key=lambda link: (towards(link), frames[link.child].row(link.via)))
-        loops = [frame.row(link.via) for link in links if link.parent == link.child == name]
-        top = min(max([frame.y + _HEAD, *(row + 6 for row in loops)]), frame.y + frame.height - 12)
-        room = frame.y + frame.height - top
-        for at, link in enumerate(leaving):
-            ports[link] = top + room * (at + 1) / (len(leaving) + 1)
-    ports |= {link: frames[link.parent].y + _HEAD / 2 for link in links if link.parent == link.child}
-    return ports
+    def _passes(self, link: RelationLink) -> tuple[tuple[int, float], ...]:
+        """The columns that a link passes, with its heights there."""
+        numbers = _numbers(self.workload)
+        return self.placement.passes.get(Arrow(numbers[link.parent], numbers[link.child]), ())
 
+    def ports(self, links: Sequence[RelationLink]) -> dict[RelationLink, float]:
+        """The height at which each link leaves its parent, in the order of its destinations."""
+        ports: dict[RelationLink, float] = {}
+        for name, frame in self.frames.items():
+            leaving = [link for link in links if link.parent == name and not link.is_loop]
+            leaving.sort(key=self._destination)
+            top = frame.y + _HEAD
+            for link in links:
+                if link.parent == name and link.is_loop:
+                    ports[link] = frame.y + _HEAD / 2
+                    # The other links leave below the row at which a loop ends.
+                    top = max(top, frame.row(link.via) + 6)
+            top = min(top, frame.y + frame.height - 12)
+            room = frame.y + frame.height - top
+            for number, link in enumerate(leaving, 1):
+                ports[link] = top + room * number / (len(leaving) + 1)
+        return ports
 
-def _arrow(workload: Workload, link: RelationLink) -> Arrow:
-    numbers = {entity.name: at for at, entity in enumerate(workload.entities)}
-    return Arrow(numbers[link.parent], numbers[link.child])
+    def _destination(self, link: RelationLink) -> tuple[float, float]:
+        """The height at which a link passes the next column, and that at which it ends."""
+        passes = self._passes(link)
+        row = self.frames[link.child].row(link.via)
+        return (_TOP + passes[0][1] if passes else row), row
 
-
-def _edge(
-    link: RelationLink, frames: dict[str, _Frame], placement: Placed, leaves: float, workload: Workload
-) -> list[Shape]:
-    parent, child = frames[link.parent], frames[link.child]
-    arrives = child.row(link.via)
-    if link.parent == link.child:
-        x = parent.x + parent.width
-        path = f"M{x:g} {leaves:g}C{x + 44:g} {leaves:g} {x + 44:g} {arrives:g} {x:g} {arrives:g}"
+    def draw_loop(self, link: RelationLink, leaves: float) -> list[Shape]:
+        """The line of a link from an entity to itself, to the right of its box."""
+        frame = self.frames[link.parent]
+        x, arrives = frame.right, frame.row(link.via)
+        bend_height = leaves
         if arrives == leaves:
-            arrives = leaves + 40
-            path = f"M{x:g} {leaves:g}C{x + 44:g} {leaves - 10:g} {x + 44:g} {arrives:g} {x:g} {arrives:g}"
+            # Both ends are at the head: there is no row for the attribute. The line needs some height.
+            arrives, bend_height = leaves + 40, leaves - 10
+        path = f"M{x:g} {leaves:g}C{x + 44:g} {bend_height:g} {x + 44:g} {arrives:g} {x:g} {arrives:g}"
         return [Line(path, "edge", 1.5, link.optional), *_ends(link, x, leaves, 1, x, arrives, 1)]
-    forward = parent.x < child.x
-    start = parent.x + parent.width if forward else parent.x
-    end = child.x if forward else child.x + child.width
-    out, back = (1, -1) if forward else (-1, 1)
-    if parent.x == child.x:
-        start, end, out, back = parent.x + parent.width, child.x + child.width, 1, 1
-    numbers = {entity.name: at for at, entity in enumerate(workload.entities)}
-    between = placement.passes.get(_arrow(workload, link), ())
-    points: list[tuple[float, float]] = [(start, leaves)]
-    for column, height in between:
-        inside = [frame for frame in frames.values() if placement.columns[numbers[frame.entity.name]] == column]
-        left, right = min(frame.x for frame in inside), max(frame.x + frame.width for frame in inside)
-        at = _TOP + height
-        points += [(left, at), (right, at)] if forward else [(right, at), (left, at)]
-    points.append((end, arrives))
-    path = f"M{start:g} {leaves:g}"
-    for number, ((ax, ay), (bx, by)) in enumerate(pairwise(points)):
-        if number % 2:
-            path += f"L{bx:g} {by:g}"
-            continue
-        bend = max(abs(bx - ax) / 2, 36)
-        path += f"C{ax + out * bend:g} {ay:g} {bx + back * bend:g} {by:g} {bx:g} {by:g}"
-    return [Line(path, "edge", 1.5, link.optional), *_ends(link, start, leaves, out, end, arrives, back)]
+
+    def draw_edge(self, link: RelationLink, leaves: float) -> list[Shape]:
+        """The line of a link between two boxes: curves between columns, straight where it passes one."""
+        parent, child = self.frames[link.parent], self.frames[link.child]
+        arrives = child.row(link.via)
+        # Each end is on the side of its box that looks to the other; `out` and `back` are the directions there.
+        if parent.x == child.x:
+            start, end, out, back = parent.right, child.right, 1, 1
+        elif parent.x < child.x:
+            start, end, out, back = parent.right, child.x, 1, -1
+        else:
+            start, end, out, back = parent.x, child.right, -1, 1
+        points = [(start, leaves), *self._points_between(link, parent.x < child.x), (end, arrives)]
+        path = f"M{start:g} {leaves:g}"
+        for number, ((ax, ay), (bx, by)) in enumerate(pairwise(points)):
+            # The points come in pairs, the two sides of a column: every second piece passes one.
+            if number % 2:
+                path += f"L{bx:g} {by:g}"
+            else:
+                bend = max(abs(bx - ax) / 2, 36)
+                path += f"C{ax + out * bend:g} {ay:g} {bx + back * bend:g} {by:g} {bx:g} {by:g}"
+        return [Line(path, "edge", 1.5, link.optional), *_ends(link, start, leaves, out, end, arrives, back)]
+
+    def _points_between(self, link: RelationLink, is_forward: bool) -> Iterator[tuple[float, float]]:
+        """Where a link enters and leaves each column that it passes."""
+        for column, height in self._passes(link):
+            left, right = self._sides(column)
+            y = _TOP + height
+            yield from [(left, y), (right, y)] if is_forward else [(right, y), (left, y)]
+
+    def _sides(self, column: int) -> tuple[float, float]:
+        """The left and right end of the boxes in a column."""
+        # The placement has the entities in the order of the frames.
+        pairs = zip(self.frames.values(), self.placement.columns, strict=True)
+        frames = [frame for frame, column_of_frame in pairs if column_of_frame == column]
+        return min(frame.x for frame in frames), max(frame.right for frame in frames)
 
 
 def _ends(link: RelationLink, x: float, y: float, out: int, end: float, at: float, back: int) -> list[Shape]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from prejoin.design.document.cells import write_code
@@ -17,23 +16,14 @@ from prejoin.render.pictures.relations import draw_relations
 from prejoin.render.pictures.routes import draw_routes
 from prejoin.workload.model import Workload
 
-
-@dataclass(frozen=True, slots=True)
-class PictureOptions:
-    folder: str = "pictures"
-    svg: bool = True
-    mermaid: bool = True
+FOLDER = PurePosixPath("pictures")
 
 
-def render_pictures(
-    workload: Workload, design: Design, options: PictureOptions | None = None
-) -> Mapping[PurePosixPath, str]:
+def render_pictures(workload: Workload, design: Design) -> Mapping[PurePosixPath, str]:
     """The SVG files, and a page `README.md` that shows them and has each as Mermaid, too."""
-    options = options or PictureOptions()
-    folder = PurePosixPath(options.folder)
     drawings = draw_all(workload, design)
-    files = {folder / f"{name}.svg": write_svg(drawing) for name, drawing in drawings.items()} if options.svg else {}
-    files[folder / "README.md"] = _page(workload, design, drawings, options)
+    files = {FOLDER / f"{name}.svg": write_svg(drawing) for name, drawing in drawings.items()}
+    files[FOLDER / "README.md"] = _page(workload, design, drawings)
     return files
 
 
@@ -61,20 +51,16 @@ def _file_names(design: Design) -> dict[str, str]:
     return file_names
 
 
-def _page(workload: Workload, design: Design, drawings: Mapping[str, Drawing], options: PictureOptions) -> str:
+def _page(workload: Workload, design: Design, drawings: Mapping[str, Drawing]) -> str:
     texts = dict(_mermaid(workload, design))
     parts = [page_title(workload, "pictures", design.table)]
     heads = {"entities": "Entities", "access-patterns": "Access patterns"}
-    heads |= {
-        name: "The table" if slot == TABLE else f"Index {write_code(slot)}"
-        for slot, name in _file_names(design).items()
-    }
+    for slot, file_name in _file_names(design).items():
+        heads[file_name] = "The table" if slot == TABLE else f"Index {write_code(slot)}"
     for name, drawing in drawings.items():
         parts.append(f"## {heads[name]}")
-        if options.svg:
-            parts.append(f"![{_alternative(drawing.title)}]({name}.svg)")
-        if options.mermaid:
-            parts.append(f"```mermaid\n{texts[name]}\n```")
+        parts.append(f"![{_alternative(drawing.title)}]({name}.svg)")
+        parts.append(f"```mermaid\n{texts[name]}\n```")
     return "\n\n".join(parts) + "\n"
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from operator import attrgetter
 
 from prejoin.constructs.construct import AddedConstruct
 from prejoin.constructs.registry import added_in, lines_of
@@ -45,21 +46,24 @@ class Partition:
 
 def partitions_of(workload: Workload, design: Design, slot: Slot) -> tuple[Partition, ...]:
     """The sample items of a slot, by partition and in order."""
-    rows = [row for item in design.items for row in _rows(workload, design, slot, item)]
+    rows: list[Row] = []
+    for item in design.items:
+        rows += _rows(workload, design, slot, item)
     rows += pattern_rows(workload, design, slot)
     rows.sort(key=lambda row: (_order(row.pk, slot.pk), _order(row.sk, slot.sk), row.entity, row.note))
-    groups = groupby(rows, key=lambda row: row.pk)
-    return tuple(Partition(pk, tuple(rows)) for pk, rows in groups)
+    return tuple(Partition(pk, tuple(group)) for pk, group in groupby(rows, key=attrgetter("pk")))
 
 
 def pattern_rows(workload: Workload, design: Design, slot: Slot) -> list[Row]:
     """The sample items that patterns keep in the table: guards, shards, parts of contents and earlier versions."""
     if slot.name != TABLE:
         return []
-    construct_rows = [row for bound in added_in(workload, design) for row in _construct_rows(workload, design, bound)]
-    return construct_rows + [
-        row for entity in workload.entities for row in _version_rows(workload, design, slot, entity)
-    ]
+    rows: list[Row] = []
+    for bound in added_in(workload, design):
+        rows += _construct_rows(workload, design, bound)
+    for entity in workload.entities:
+        rows += _version_rows(workload, design, slot, entity)
+    return rows
 
 
 def _order(values: Sequence[str], attributes: Sequence[KeyAttribute]) -> tuple[tuple[float, bytes], ...]:
@@ -78,9 +82,9 @@ def _rows(workload: Workload, design: Design, slot: Slot, item: Item) -> Iterato
     facet, entity = item.facet(slot.name), workload.entity(item.entity)
     if facet is None or entity is None:
         return
-    varied_attributes = varying(entity, facet)
-    for varied in ((), varied_attributes) if varied_attributes else ((),):
-        values = sample_values(workload, entity, design, varied, facet.when)
+    # A second item with other values shows what several items of one partition look like.
+    for varying_attributes in dict.fromkeys(((), varying(entity, facet))):
+        values = sample_values(workload, entity, design, varying_attributes, facet.when)
         key = [_text(value) for _, value in written_key(design, entity, slot, facet, values)]
         attributes = _read_attributes(design, slot, item, entity, values)
         yield Row(
@@ -98,20 +102,22 @@ def _read_attributes(
     design: Design, slot: Slot, item: Item, entity: Entity, values: dict[str, object]
 ) -> dict[str, object]:
     """The attributes that a read of the slot gets, without its key attributes."""
-    keys = {attribute.name for attribute in (*slot.pk, *slot.sk)}
+    keys = slot.key_names
     held_names = held_attributes(design, item) if item.attributes else set(values)
     shown_values = {name: value for name, value in values.items() if name in held_names and name not in keys}
-    if slot.projection.kind is ProjectionKind.ALL:
+    projection = slot.projection
+    if projection.kind is ProjectionKind.ALL:
         return shown_values
-    projected_names = set(slot.projection.attributes) if slot.projection.kind is ProjectionKind.INCLUDE else set()
-    base: dict[str, object] = {}
-    if (table := design.slot(TABLE)) and item.facets:
-        base = dict(written_key(design, entity, table, item.facets[0], values))
+    projected_values: dict[str, object] = {}
+    table = design.slot(TABLE)
     # Whatever else an index has, it has the keys of the table.
-    return {
-        **{name: value for name, value in base.items() if name not in keys},
-        **{name: value for name, value in shown_values.items() if name in projected_names},
-    }
+    if table is not None and item.facets:
+        projected_values |= written_key(design, entity, table, item.facets[0], values)
+        for name in keys:
+            projected_values.pop(name, None)
+    if projection.kind is ProjectionKind.INCLUDE:
+        projected_values |= {name: value for name, value in shown_values.items() if name in projection.attributes}
+    return projected_values
 
 
 def _construct_rows(workload: Workload, design: Design, bound: AddedConstruct) -> Iterator[Row]:
@@ -135,20 +141,18 @@ def _version_rows(workload: Workload, design: Design, slot: Slot, entity: Entity
     if item is None or not item.facets or not slot.sk:
         return
     key, types = item.facets[0], entity.types
-    if not key.pk or not key.sk or is_natural((*key.pk, *key.sk), (*slot.pk, *slot.sk)):
+    if not key.pk or not key.sk or is_natural(key.templates, slot.key_attributes):
         return
     values = sample_values(workload, entity, design)
-    noted_templates: list[tuple[str, tuple[Template, ...]]] = []
+    noted_templates: list[tuple[str, Template, Template]] = []
     try:
         for bound in lines_of(entity):
             for kept_item in bound.items(design):
-                texts = (kept_item.pk, kept_item.sk)
-                noted_templates.append(
-                    (kept_item.note, tuple(Template.of(text, types, design.separator) for text in texts))
-                )
-        for note, templates in noted_templates:
-            pk, sk = (template.build(values) for template in templates)
-            yield Row((pk,), (sk,), (templates[0].text,), (templates[1].text,), entity.name, note, ())
+                pk = Template.of(kept_item.pk, types, design.separator)
+                sk = Template.of(kept_item.sk, types, design.separator)
+                noted_templates.append((kept_item.note, pk, sk))
+        for note, pk, sk in noted_templates:
+            yield Row((pk.build(values),), (sk.build(values),), (pk.text,), (sk.text,), entity.name, note, ())
     except (TemplateError, KeyValueError):
         return  # a key that cannot be made is for the checks to tell
 

@@ -25,6 +25,7 @@ from prejoin.workload.model import (
 )
 
 _LOOP_REMARK = "noqa: B023"
+"""The rule of linters against functions that use the variable of a loop: it may have changed when they are called."""
 _SIGN = {Op.EQ: "==", Op.NE: "!=", Op.LT: "<", Op.LE: "<=", Op.GT: ">", Op.GE: ">="}
 
 
@@ -49,9 +50,11 @@ def _looped_lambda(tests: Sequence[Part]) -> Part:
     """A lambda with a remark for linters in each line."""
     if len(tests) == 1:
         return Noted(f"lambda o: {flat(tests[0])}", _LOOP_REMARK)
-    texts = [_apart(test, tests) for test in tests]
-    operands = [texts[0], *(f"& {text}" for text in texts[1:])]
-    return Group("lambda o: (", tuple(Noted(text, _LOOP_REMARK) for text in operands), ")", commas=False)
+    operands: list[Part] = []
+    for test in tests:
+        operator = "& " if operands else ""
+        operands.append(Noted(f"{operator}{_parenthesize(test, tests)}", _LOOP_REMARK))
+    return Group("lambda o: (", tuple(operands), ")", commas=False)
 
 
 def test_part(test: Test, leaf_tests: Callable[[Leaf], Sequence[Part]], module: RenderContext) -> Part:
@@ -66,6 +69,7 @@ def test_part(test: Test, leaf_tests: Callable[[Leaf], Sequence[Part]], module: 
         case Negation():
             module.imports.name("prejoin", "not_")
             part = test_part(test.part, leaf_tests, module)
+            # `not` cannot be overloaded: Python makes a bool of it, and the recorder would lose the condition.
             if isinstance(part, Group) and part.head == "(":
                 return replace(part, head="not_(")
             return call("not_", part)
@@ -82,23 +86,23 @@ def combine(operator: str, tests: Sequence[Part]) -> Part:
 
 def _operands(operator: str, tests: Sequence[Part]) -> tuple[Part, ...]:
     """The tests, all but the first with the operator before them."""
-    first, *others = tests
-    return (_operand(first, tests, ""), *(_operand(test, tests, f"{operator} ") for test in others))
+    first, *further = tests
+    return (_operand(first, tests, ""), *(_operand(test, tests, f"{operator} ") for test in further))
 
 
 def _operand(test: Part, tests: Sequence[Part], operator: str) -> Part:
     """A test after an operator. One that consists of several may be on several lines."""
     if isinstance(test, Group) and test.has_operators:
         return with_prefix(operator, test)
-    return f"{operator}{_apart(test, tests)}"
+    return f"{operator}{_parenthesize(test, tests)}"
 
 
 def any_of(tests: Sequence[Part]) -> Part:
     """A test that an item passes if it passes one of these: `(a) | (b)`."""
-    return tests[0] if len(tests) == 1 else " | ".join(_apart(test, tests) for test in tests)
+    return tests[0] if len(tests) == 1 else " | ".join(_parenthesize(test, tests) for test in tests)
 
 
-def _apart(test: Part, tests: Sequence[Part]) -> str:
+def _parenthesize(test: Part, tests: Sequence[Part]) -> str:
     """A test beside others, in parentheses if it is a comparison: `&` binds tighter."""
     return flat(test) if len(tests) == 1 or isinstance(test, Group) else f"({flat(test)})"
 
@@ -128,6 +132,7 @@ def failed_comparison(
         case Op.LT | Op.LE | Op.GT | Op.GE:
             opposite = f"{operand} {_OPPOSITE[op]} {values[0]}"
         case Op.IN:
+            # A parameter is one list; constants are listed here.
             opposite = f"{operand} not in {values[0]}" if has_params else _not_one_of(operand, values)
         case Op.BETWEEN:
             opposite = f"not {values[0]} <= {operand} <= {values[1]}"
@@ -137,6 +142,7 @@ def failed_comparison(
             opposite = f"{values[0]} not in {operand}"
         case _:
             assert_never(op)
+    # Python cannot compare None with a value; DynamoDB finds the comparison false.
     return f"{operand} is None or {opposite}" if attribute.optional else opposite
 
 
@@ -149,6 +155,7 @@ def failed_test(test: Test, failed_leaf: Callable[[Leaf], str]) -> str:
     match test:
         case Presence() | Absence() | Comparison():
             return failed_leaf(test)
+        # De Morgan: "a or b" fails where both fail.
         case AnyOf():
             return " and ".join(f"({failed_test(part, failed_leaf)})" for part in test.parts)
         case AllOf():
@@ -200,6 +207,7 @@ def comparison(
             module.imports.name("prejoin", "one_of")
             return call("one_of", at, values[0] if has_params else listing(values))
         case Op.NOT_EXISTS:
+            # Linters take `== None` for a mistake, and `is None` is never true of the recorder.
             module.imports.name("operator", "eq")
             return call("eq", at, "None")
         case Op.EQ | Op.NE if attribute.type.kind is Kind.BOOLEAN and not has_params:

@@ -91,8 +91,8 @@ class RenderContext:
 
     def key_attributes(self, entity: Entity) -> tuple[str, ...]:
         """The attributes in the key of an entity's items in the table."""
-        facets = [facet for facet in self.facets if facet.entity == entity.name and not facet.copy]
-        return next(facet.attributes for facet in facets if facet.slot == TABLE)
+        place = (entity.name, "", TABLE)
+        return next(facet.attributes for facet in self.facets if (facet.entity, facet.copy, facet.slot) == place)
 
     def words(self, pattern: Pattern, operation: Operation) -> list[str]:
         """The paragraphs of a method's docstring: description, operation, proof, assumptions, large contents, price."""

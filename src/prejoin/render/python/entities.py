@@ -87,6 +87,7 @@ def _class(
     for attribute in attributes:
         if note := names.note(entity.name, attribute.name):
             lines += comment(note, STEP)
+        # What may be absent is None by default; a required attribute with a default has that.
         type_ = annotation(attribute.type, imports, names.enums.get((entity.name, attribute.name), ""))
         absent = " | None = None" if attribute.optional else ""
         if attribute.default is not None and not attribute.optional:

@@ -71,7 +71,11 @@ def wide(text: str) -> int:
     """
     if text.isascii():
         return len(text)
-    return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
+    columns = 0
+    for char in text:
+        if not combining(char):
+            columns += 2 if east_asian_width(char) in "WF" else 1
+    return columns
 
 
 def lay(part: Part, indent: str = "", suffix: str = "") -> list[str]:
@@ -105,10 +109,12 @@ def _lay_group(group: Group, indent: str, suffix: str) -> list[str]:
     is_comprehension = not group.commas and not group.loose and not group.has_operators
     all_items = " ".join(map(flat, group.items))
     if is_comprehension and isinstance(first, Group):
+        lines = [f"{inner}{first.head}"]
         # With a comma after its last part it stays on lines of its own, however wide the lines may be.
-        elements = [line for item in first.items for line in lay(item, inner + STEP, ",")]
-        clauses = [f"{inner}{flat(clause)}" for clause in group.items[1:]]
-        lines = [f"{inner}{first.head}", *elements, f"{inner}{first.tail}", *clauses]
+        for item in first.items:
+            lines += lay(item, inner + STEP, ",")
+        lines.append(f"{inner}{first.tail}")
+        lines += [f"{inner}{flat(clause)}" for clause in group.items[1:]]
     elif not group.commas and wide(inner + all_items) <= WIDTH and not _has_comment(group):
         lines = [f"{inner}{all_items}"]
     else:
@@ -118,17 +124,17 @@ def _lay_group(group: Group, indent: str, suffix: str) -> list[str]:
     return [f"{indent}{group.head}", *lines, f"{indent}{group.tail}{suffix}"]
 
 
-def call(head: str, *items: Part, tail: str = ")") -> Group:
-    return Group(f"{head}(", items, tail)
+def call(head: str, *items: Part) -> Group:
+    return Group(f"{head}(", items)
 
 
 def listing(items: Iterable[Part], head: str = "") -> Group:
     return Group(f"{head}[", tuple(items), "]")
 
 
-def mapping(items: Iterable[tuple[str, Part]], head: str = "") -> Group:
+def mapping(items: Iterable[tuple[str, Part]]) -> Group:
     """A dictionary display."""
-    return Group(f"{head}{{", tuple(with_prefix(f"{key}: ", value) for key, value in items), "}")
+    return Group("{", tuple(with_prefix(f"{key}: ", value) for key, value in items), "}")
 
 
 def keyword(name: str, value: Part) -> Part:
@@ -187,6 +193,7 @@ def quote(plain: str) -> str:
     b"ab" "it's \"" '"'
     """
     prefix, mark = ("b", plain[1]) if plain[0] == "b" else ("", plain[0])
+    # `repr` escapes its own quotation mark only; the other one may stand in the text.
     body = plain[len(prefix) + 1 : -1].replace(f"\\{mark}", mark)
     outer = "'" if body.count('"') > body.count("'") else '"'
     quoted_body = body.replace(outer, f"\\{outer}")
@@ -195,13 +202,14 @@ def quote(plain: str) -> str:
 
 def docstring(summary: str, *paragraphs: str, indent: str = "") -> list[str]:
     """A docstring: a sentence, and further paragraphs."""
-    first, *others = [_sentence(text) for text in (summary, *paragraphs) if text.strip()] or ["."]
+    first, *further = [_sentence(text) for text in (summary, *paragraphs) if text.strip()] or ["."]
     width = WIDTH - len(indent)
-    lines = textwrap.wrap(first, width - (3 if others else 6), break_long_words=False)
-    if not others and len(lines) == 1:
+    # The quotation marks take three columns, or six if both stand on the only line.
+    lines = textwrap.wrap(first, width - (3 if further else 6), break_long_words=False)
+    if not further and len(lines) == 1:
         return [f'{indent}"""{first}"""']
     lines[0] = f'"""{lines[0]}'
-    for text in others:
+    for text in further:
         lines += ["", *textwrap.wrap(text, width, break_long_words=False)]
     return [f"{indent}{line}".rstrip() for line in [*lines, '"""']]
 
@@ -212,7 +220,9 @@ def comment(text: str, indent: str = "") -> list[str]:
 
 def _flowing(text: str) -> str:
     """Text on one line, without quotes or characters that would end a docstring."""
-    return re.sub(r"\s+", " ", "".join(c if c.isprintable() else " " for c in text)).strip()
+    # A document may hold invisible characters, such as those that turn the direction of text around.
+    printable_text = "".join(char if char.isprintable() else " " for char in text)
+    return re.sub(r"\s+", " ", printable_text).strip()
 
 
 def _sentence(text: str) -> str:
@@ -238,11 +248,13 @@ class Imports:
         """The import lines in the order of isort: standard library, third party, own and relative modules."""
         lines = ["from __future__ import annotations"]
         for section in range(3):
-            plain = sorted(m for m in self._modules if _section(m.split()[0], own) == section)
-            names = sorted(m for m in self._names if _section(m, own) == section)
-            if plain or names:
-                lines += ["", *(f"import {m}" for m in plain)]
-                lines += [line for m in names for line in _from(m, self._names[m])]
+            plain = sorted(text for text in self._modules if _section(text.split()[0], own) == section)
+            modules = sorted(module for module in self._names if _section(module, own) == section)
+            if plain or modules:
+                lines.append("")
+            lines += [f"import {text}" for text in plain]
+            for module in modules:
+                lines += _from(module, self._names[module])
         return lines
 
 
@@ -263,6 +275,11 @@ def _from(module: str, names: Iterable[str]) -> Iterator[str]:
 
 def _rank(name: str) -> tuple[int, list[tuple[int, int, str]], str]:
     """The sort key of isort: constants, classes, others; numbers by their value."""
-    kind = 0 if name.isupper() and len(name) > 1 else 1 if name[:1].isupper() else 2
-    parts = [(0, int(p), "") if p.isdecimal() else (1, 0, p) for p in re.split(r"(\d+)", name.lower()) if p]
+    is_constant = name.isupper() and len(name) > 1
+    kind = 0 if is_constant else 2 - name[:1].isupper()
+    parts = [_rank_part(part) for part in re.split(r"(\d+)", name.lower()) if part]
     return kind, parts, name
+
+
+def _rank_part(part: str) -> tuple[int, int, str]:
+    return (0, int(part), "") if part.isdecimal() else (1, 0, part)

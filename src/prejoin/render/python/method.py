@@ -192,6 +192,7 @@ class Method:
         parameters = ("self", *self._parameters)
         signature = Group(f"{'async ' if aio else ''}def {self.name}(", parameters, f") -> {self.result}:")
         lines = lay(signature, STEP)
+        # A formatter breaks the brackets of a result type only if the line is still too long.
         if wide(lines[-1]) <= WIDTH or not self.result.joined:
             return lines
         one_line = f"{_INDENT}{', '.join(self.result.parts)}"

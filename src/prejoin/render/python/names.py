@@ -68,6 +68,7 @@ def names_of(workload: Workload) -> Names:
     for entity in workload.entities:
         for attribute in entity.attributes:
             if attribute.type.kind is Kind.ENUM:
+                # `OrderStatus`, for several entities may have an attribute of one name.
                 name = class_name(Entity(f"{classes[entity.name]} {attribute.name}"), used_names)
                 used_names.add(name)
                 enums[entity.name, attribute.name] = name
@@ -101,7 +102,7 @@ def plural(name: str) -> str:
 def single(workload: Workload, name: str, attribute: str) -> Attribute:
     """An attribute by entity and name; a missing one is a KeyError."""
     entity = workload.entity(name)
-    names = entity.attribute(attribute) if entity else None
-    if names is None:
+    found_attribute = entity.attribute(attribute) if entity else None
+    if found_attribute is None:
         raise KeyError(f"{name}.{attribute}")
-    return names
+    return found_attribute

@@ -69,9 +69,11 @@ def _render_modules(module: RenderContext, methods: dict[str, Method], options: 
     workload, names = module.workload, module.names
     repositories = {"repository": repository_module(module, methods)}
     if options.asynchronous:
+        # Both repositories share the names and views, and have imports of their own.
         twin = replace(module, aio=True, imports=Imports())
         repositories["async_repository"] = repository_module(twin, methods_of(twin))
-    views = tuple(module.views.values())  # known only after the methods have been written
+    # The classes of views are collected while the methods are rendered, so entities come after them.
+    views = tuple(module.views.values())
     modules = {
         "entities": entities_module(workload, names, views, options.style),
         "schema": schema_module(workload, module.design, names),
@@ -91,7 +93,7 @@ def render_python(workload: Workload, design: Design, options: Options | None = 
     package = PurePosixPath(package_code.name)
     other_files = {
         package / "__init__.py": docstring(f"{workload.title or 'The application'} on DynamoDB."),
-        package / "keys.py": keys_module(workload, design, module.names),
+        package / "keys.py": keys_module(module),
         package / "seed.py": seed_module(workload, design, module.names),
         PurePosixPath(TESTS): tests_module(module, tests_of(module, methods, options.untested), package.name),
     }

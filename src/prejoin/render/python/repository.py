@@ -12,7 +12,6 @@ from prejoin.render.python.context import RenderContext
 from prejoin.render.python.layout import STEP, comment, docstring
 from prejoin.render.python.method import InputValue, Method, Option, Param
 from prejoin.render.python.reads.read_method import read_method
-from prejoin.render.python.values import annotation
 from prejoin.render.python.writes.write_method import write_method
 from prejoin.workload.model import Pattern, Read, Verb, Workload
 from prejoin.workload.tenants import is_owned, is_scoped
@@ -28,24 +27,22 @@ def repository_module(module: RenderContext, methods: dict[str, Method]) -> list
     module.imports.name("prejoin", client)
     name = f"{'Async' if module.aio else ''}{names.title}Repository"
     title = workload.title or "the application"
-    said = ["Patterns about items of a tenant are methods of `of_tenant(…)`."] if workload.tenant else []
-    lines = [f"class {name}:", *docstring(f"Reads and writes the table of {title}.", *said, indent=STEP), ""]
+    tenant_note = "Patterns about items of a tenant are methods of `of_tenant(…)`." if workload.tenant else ""
+    lines = [f"class {name}:", *docstring(f"Reads and writes the table of {title}.", tenant_note, indent=STEP), ""]
     lines += [f"{STEP}def __init__(self, db: {client}) -> None:", f"{STEP * 2}self.db = db"]
     lines += _of_tenant(module)
     for pattern in workload.patterns:
         method = methods.get(pattern.id)
         operation = module.design.operation(pattern.id)
         if method is not None and operation is not None:
-            words = [
-                *module.words(pattern, operation),
-                *method.remarks,
-                *_safe(method),
-                *_unscoped(module, pattern, operation),
-            ]
+            words = [*module.words(pattern, operation), *method.remarks, *_token_words(method)]
+            words += _tenant_words(module, pattern, operation)
             lines += ["", *method.lines(words, module.aio)]
-    absent = list(_absent(workload, module))
-    if absent:
-        lines += ["", *(line for text in absent for line in comment(text, STEP))]
+    reasons: list[str] = []
+    for text in _missing_methods(workload, module):
+        reasons += comment(text, STEP)
+    if reasons:
+        lines += ["", *reasons]
     once = ", awaited" if module.aio else ""
     head = docstring(f"The access patterns of {title}, one method each{once}.")
     return [*head, "", *module.imports.lines(), "", "", *lines]
@@ -65,22 +62,23 @@ def _of_tenant(module: RenderContext) -> list[str]:
 def tenant_param(module: RenderContext) -> Param | None:
     """The parameter of `of_tenant`; None if the table has no tenants."""
     workload = module.workload
-    owner = next((e for e in workload.entities if is_owned(workload, e.name)), None)
+    owner = next((entity for entity in workload.entities if is_owned(workload, entity.name)), None)
     attribute = owner.attribute(workload.tenant.attribute) if workload.tenant and owner else None
     if owner is None or attribute is None:
         return None
-    type_ = annotation(attribute.type, module.imports, module.enum(owner.name, attribute.name))
+    type_ = module.type_of(owner.name, attribute)
     return Param(module.names.field(owner.name, attribute.name), type_, InputValue(attribute.name))
 
 
-def _unscoped(module: RenderContext, pattern: Pattern, operation: Operation) -> Iterator[str]:
+def _tenant_words(module: RenderContext, pattern: Pattern, operation: Operation) -> Iterator[str]:
     """The sentence about a pattern that is not for one tenant, and what it does on the repository of one."""
     workload = module.workload
     if workload.tenant is None or is_scoped(workload, pattern):
         return
     tenant = f"{{{workload.tenant.attribute}}}"
-    partitions = [action.pk for request in operation.requests for action in request.actions]
-    partitions += [request.pk for request in operation.requests if not request.actions]
+    partitions: list[str] = []
+    for request in operation.requests:
+        partitions += [action.pk for action in request.actions] or [request.pk]
     if partitions and all(tenant in partition for partition in partitions):
         yield f"It is not for one tenant. On `{OF_TENANT}(…)`, it accepts only that tenant."
     elif isinstance(pattern, Read) and all(_is_for_all_tenants(module, request) for request in operation.requests):
@@ -96,11 +94,12 @@ def _is_for_all_tenants(module: RenderContext, request: Request) -> bool:
     tenant_entities = {entity.name for entity in workload.entities if entity.attribute(tenant)}
     if request.copies or request.counter or not tenant_entities.isdisjoint(request.entities):
         return False
-    own_keys = _partitions(module, request.slot, request.entities)
-    if not all(isinstance(key, Template) for key in own_keys):
-        return False
     tenant_keys = _partitions(module, request.slot, tenant_entities)
-    return all(disjoint(own_key, tenant_key) for own_key in own_keys for tenant_key in tenant_keys)
+    for own_key in _partitions(module, request.slot, request.entities):
+        # The client of a tenant refuses keys that might be those of another tenant's items.
+        if not isinstance(own_key, Template) or not all(disjoint(own_key, key) for key in tenant_keys):
+            return False
+    return True
 
 
 def _partitions(module: RenderContext, slot: str, entities: Container[str]) -> list[KeyForm]:
@@ -108,7 +107,7 @@ def _partitions(module: RenderContext, slot: str, entities: Container[str]) -> l
     return [facet.pk for facet in module.facets if facet.slot == slot and facet.entity in entities]
 
 
-def _safe(method: Method) -> Iterator[str]:
+def _token_words(method: Method) -> Iterator[str]:
     """The paragraph about the token of a write that has one."""
     for param in method.params:
         if param.meaning == Option.TOKEN:
@@ -138,15 +137,18 @@ def reason(module: RenderContext, pattern: Pattern, operation: Operation | None)
         return "it is not in the design"
     if operation.problem:
         return operation.problem
-    if not isinstance(pattern, Read) and all(a.verb is Verb.EXPIRE for a in pattern.actions):
+    if isinstance(pattern, Read):
+        # A design that is read from a document may have operations that its keys do not serve.
+        plan = plan_read(pattern, workload, module.facets)
+        return str(plan) if isinstance(plan, Refusal) else ""
+    if all(action.verb is Verb.EXPIRE for action in pattern.actions):
         return "DynamoDB does it by itself"
-    if isinstance(pattern, Read) and isinstance(plan := plan_read(pattern, workload, module.facets), Refusal):
-        return str(plan)  # only in a design whose operations are not those of its keys
     return ""
 
 
-def _absent(workload: Workload, module: RenderContext) -> Iterator[str]:
+def _missing_methods(workload: Workload, module: RenderContext) -> Iterator[str]:
+    """The patterns without a method, with the reasons."""
     for pattern in workload.patterns:
-        why = reason(module, pattern, module.design.operation(pattern.id))
-        if why:
-            yield f"{pattern.id}, {pattern.description or pattern.name or 'a pattern'}, is not here: {why}."
+        problem = reason(module, pattern, module.design.operation(pattern.id))
+        if problem:
+            yield f"{pattern.id}, {pattern.description or pattern.name or 'a pattern'}, is not here: {problem}."

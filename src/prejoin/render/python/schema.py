@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 from prejoin import keys
@@ -34,25 +35,29 @@ from prejoin.workload.tenants import is_owned, tenant_field
 def schema_module(workload: Workload, design: Design, names: Names) -> list[str]:
     imports = Imports()
     imports.name("prejoin", "Schema")
-    used = {facet.slot for facet in planner_facets(design, workload)}
-    stored = [e for e in workload.entities if design.item(e.name)]
-    refreshed = [refresh.bound for refresh in refreshes(workload, design)]
-    parts: list[Part] = [
-        _entity(entity, design, names, imports, [bound for bound in refreshed if bound.entity is entity])
-        for entity in stored
-    ]
+    entities = _stored_entities(workload, design)
+    used_slots = {facet.slot for facet in planner_facets(design, workload)}
+    constructs: dict[str, list[RefreshedConstruct]] = {}
+    for refresh in refreshes(workload, design):
+        constructs.setdefault(refresh.bound.entity.name, []).append(refresh.bound)
+    parts: list[Part] = []
+    for entity in entities:
+        imports.name(".entities", names.classes[entity.name])
+        parts.append(_EntityCode(entity, design, names, imports, constructs.get(entity.name, ())).declaration())
     # An index that nothing is in would be made for nothing, and its attributes have no types.
-    indexes = [_index(slot) for slot in design.indexes if slot.name in used]
+    indexes = [_index(slot) for slot in design.indexes if slot.name in used_slots]
     if indexes:
         imports.name("prejoin", "Index")
         parts.append(keyword("indexes", listing(indexes)))
     parts += _settings(workload, design, names)
-    for entity in stored:
-        imports.name(".entities", names.classes[entity.name])
     head = docstring(f"The table of {workload.title or 'the application'}: where each entity is found, and by what.")
     name_docstring = '"""The name of the table."""'
     body = [f"TABLE = {string(design.table)}", name_docstring, "", *_schema_lines(parts, design, imports)]
     return [*head, "", *imports.lines(), "", *body]
+
+
+def _stored_entities(workload: Workload, design: Design) -> list[Entity]:
+    return [entity for entity in workload.entities if design.item(entity.name)]
 
 
 def _settings(workload: Workload, design: Design, names: Names) -> Iterator[Part]:
@@ -69,10 +74,11 @@ def _settings(workload: Workload, design: Design, names: Names) -> Iterator[Part
     for name, value, usual in settings:
         if value != usual:
             yield keyword(name, string(value))
-    entity_names = [entity.name for entity in workload.entities if design.item(entity.name)]
-    exempt = [names.classes[name] for name in entity_names if workload.tenant and not is_owned(workload, name)]
-    if exempt:
-        yield keyword("exempt", listing(exempt))
+    if workload.tenant:
+        entities = _stored_entities(workload, design)
+        exempt = [names.classes[entity.name] for entity in entities if not is_owned(workload, entity.name)]
+        if exempt:
+            yield keyword("exempt", listing(exempt))
 
 
 def _schema_lines(parts: Iterable[Part], design: Design, imports: Imports) -> list[str]:
@@ -96,121 +102,180 @@ def _schema_lines(parts: Iterable[Part], design: Design, imports: Imports) -> li
     ]
 
 
-def _entity(
-    entity: Entity, design: Design, names: Names, imports: Imports, refreshed: Iterable[RefreshedConstruct]
-) -> Group:
-    imports.name("prejoin", "Entity", "Key")
-    own = design.item(entity.name)
-    assert own is not None  # asked for by the caller
-    fields = names.fields[entity.name]
-    cls = names.classes[entity.name]
-    parts: list[Part] = [cls, _key(own.facets[0], entity, fields, design, imports)]
-    if indexes := _keys(own, entity, fields, design, imports):
-        parts.append(keyword("indexes", indexes))
-    if own.tag != cls:
-        parts.append(keyword("tag", string(own.tag)))
-    name_pairs = [(string(field), string(name)) for name, field in fields.items() if field != name]
-    if name_pairs:
-        parts.append(keyword("names", mapping(name_pairs)))
-    patterns = [
-        *_copies(entity, design, names, imports),
-        *_attribute_patterns(entity, own, fields, imports),
-        *_constructs(entity, design, names, imports, refreshed),
-    ]
-    if patterns:
-        parts.append(keyword("patterns", listing(patterns)))
-    return call("Entity", *parts)
+@dataclass(frozen=True, slots=True)
+class _EntityCode:
+    """The declaration of an entity as code: its class, its keys, and the patterns of its attributes."""
+
+    entity: Entity
+    design: Design
+    names: Names
+    imports: Imports
+    refreshed_constructs: Sequence[RefreshedConstruct]
+
+    @property
+    def fields(self) -> Mapping[str, str]:
+        return self.names.fields[self.entity.name]
+
+    @property
+    def own_item(self) -> Item:
+        item = self.design.item(self.entity.name)
+        assert item is not None  # only entities with an item are declared
+        return item
+
+    @property
+    def twins(self) -> list[Item]:
+        """The items of the entity under another key, between two designs."""
+        return [item for item in self.design.items if item.entity == self.entity.name and item.change]
+
+    def declaration(self) -> Group:
+        self.imports.name("prejoin", "Entity", "Key")
+        own, cls = self.own_item, self.names.classes[self.entity.name]
+        parts: list[Part] = [cls, self._key(own.facets[0])]
+        if indexes := self._index_keys(own):
+            parts.append(keyword("indexes", indexes))
+        if own.tag != cls:
+            parts.append(keyword("tag", string(own.tag)))
+        name_pairs = [(string(field), string(name)) for name, field in self.fields.items() if field != name]
+        if name_pairs:
+            parts.append(keyword("names", mapping(name_pairs)))
+        patterns = [*self._copies(), *self._attribute_patterns(), *self._constructs()]
+        if patterns:
+            parts.append(keyword("patterns", listing(patterns)))
+        return call("Entity", *parts)
+
+    # --- Patterns ---------------------------------------------------------------------------------------------------
+
+    def _copies(self) -> Iterator[Group]:
+        """The copies of the entity, and the constructs that the design adds."""
+        for item in self.design.items:
+            if item.entity == self.entity.name and item.copy:
+                yield self._copy(item)
+        twins = self.twins
+        for construct in added_constructs(self.entity, self.design):
+            for pattern in construct.schema_calls(self.design, [twin.copy for twin in twins]):
+                yield self._construct(pattern)
+        for twin in twins:
+            for values in twin.unique:
+                yield call("Unique", *(string(self.fields[name]) for name in values), keyword("of", string(twin.copy)))
+
+    def _constructs(self) -> Iterator[Group]:
+        kept_twins = [twin.copy for twin in self.twins if twin.has_history]
+        for bound in (*constructs_of(self.entity), *self.refreshed_constructs):
+            for pattern in bound.schema_calls(self.design, kept_twins):
+                yield self._construct(pattern)
+
+    def _attribute_patterns(self) -> Iterator[Group]:
+        """The bounds of attributes, and what is true of them between two designs."""
+        own = self.own_item
+        for attribute in filter(is_bounded, self.entity.attributes):
+            yield self._bounds(attribute)
+        for pair in own.mirrored:
+            self.imports.name("prejoin", "Mirror")
+            yield call("Mirror", string(self.fields[pair.source]), string(self.fields[pair.target]))
+        words: dict[str, list[tuple[str, str]]] = {}
+        for member in own.read_members:
+            words.setdefault(member.attribute, []).append((string(member.word), string(member.member)))
+        for name, pairs in words.items():
+            self.imports.name("prejoin", "ReadAs")
+            yield call("ReadAs", string(self.fields[name]), mapping(pairs))
+        for form in own.next_attributes:
+            yield self._next_form(form)
+
+    def _bounds(self, attribute: Attribute) -> Group:
+        self.imports.name("prejoin", "Bounds")
+        arguments: list[Part] = [string(self.fields[attribute.name])]
+        for name, bound in zip(("min", "max"), attribute.bounds, strict=True):
+            if bound is not None:
+                arguments.append(keyword(name, str(bound)))
+        return call("Bounds", *arguments)
+
+    def _next_form(self, form: NextAttribute) -> Group:
+        self.imports.name("prejoin", "NextForm")
+        attribute = self.entity.attribute(form.name)
+        assert attribute is not None  # it is one of both designs
+        parts: list[Part] = [string(self.fields[form.name])]
+        if form.required:
+            parts.append("required=True")
+            if attribute.default is not None:
+                parts.append(keyword("default", constant_text(attribute.default, attribute, self.imports)))
+        if form.values:
+            parts.append(keyword("values", _frozenset(map(string, form.values))))
+        return call("NextForm", *parts)
+
+    def _construct(self, pattern: SchemaCall) -> Group:
+        self.imports.name("prejoin", pattern.name)
+        fields = self.fields
+        parts: list[Part] = []
+        if pattern.of:
+            source_fields = self.names.fields[pattern.of]
+            parts.append(self.names.classes[pattern.of])
+            parts.append(mapping((string(fields[own]), string(source_fields[origin])) for own, origin in pattern.pairs))
+            ids = [(string(source_fields[id_]), string(fields[own])) for id_, own in pattern.by]
+            # Ids with the same name in both need not be declared.
+            ids = [(source_name, own_name) for source_name, own_name in ids if source_name != own_name]
+            if ids:
+                parts.append(keyword("by", mapping(ids)))
+        parts += [string(fields[name]) for name in pattern.attributes]
+        if pattern.key:
+            parts.append(call("Key", *self._templates(pattern.key)))
+        parts += pattern.variables
+        for name, value in pattern.options:
+            parts.append(keyword(name, _option(value, self.imports)))
+        return call(pattern.name, *parts)
+
+    def _copy(self, item: Item) -> Group:
+        self.imports.name("prejoin", "Copy")
+        parts: list[Part] = [string(item.copy), self._key(item.facets[0])]
+        if item.attributes:
+            parts.append(keyword("attributes", listing(string(self.fields[name]) for name in item.attributes)))
+        if indexes := self._index_keys(item):
+            parts.append(keyword("indexes", indexes))
+        if item.whole or item.tag != f"{self.own_item.tag}.{item.copy}":
+            parts.append(keyword("tag", string(item.tag)))
+        if item.whole:  # it is the item of another design
+            parts.append("whole=True")
+        if item.change:
+            parts.append(keyword("change", string(item.change)))
+        return call("Copy", *parts)
+
+    # --- Keys -------------------------------------------------------------------------------------------------------
+
+    def _index_keys(self, item: Item) -> Group | None:
+        """The index keys of an item that are built from templates; natural keys need no declaration."""
+        keys_by_slot: list[tuple[str, Part]] = []
+        for facet in item.facets[1:]:
+            slot = self.design.slot(facet.slot)
+            if slot is None or not is_natural(facet.templates, slot.key_attributes):
+                keys_by_slot.append((string(facet.slot), self._key(facet)))
+        return mapping(keys_by_slot) if keys_by_slot else None
+
+    def _templates(self, texts: Iterable[str]) -> list[Part]:
+        """Templates with the names of fields."""
+        return [string(keys.renamed(text, self.fields)) for text in texts]
+
+    def _key(self, facet: Facet) -> Group:
+        parts = self._templates(facet.templates)
+        if facet.when:
+            self.imports.name("prejoin", "When")
+            parts.append(keyword("when", listing(map(self._when, facet.when))))
+        if self.design.raw_keys:
+            parts.append("raw=True")
+        if facet.write_only:
+            parts.append("write_only=True")
+        return call("Key", *parts)
+
+    def _when(self, when: When) -> Group:
+        field, values = string(self.fields[when.attribute]), when_values(when, self.entity)
+        if when.absent:
+            return call("When", field, "absent=True")
+        if values is None:
+            return call("When", field)
+        return call("When", field, _frozenset(literal(value, self.imports) for value in values))
 
 
-def _twins(entity: Entity, design: Design) -> list[Item]:
-    """The items of an entity under another key, between two designs."""
-    return [item for item in design.items if item.entity == entity.name and item.change]
-
-
-def _copies(entity: Entity, design: Design, names: Names, imports: Imports) -> Iterator[Group]:
-    """The copies of an entity, and the constructs that the design adds."""
-    fields, twins = names.fields[entity.name], _twins(entity, design)
-    for item in design.items:
-        if item.entity == entity.name and item.copy:
-            yield _copy(item, entity, fields, design, imports)
-    for construct in added_constructs(entity, design):
-        for pattern in construct.schema_calls(design, [twin.copy for twin in twins]):
-            yield _construct(pattern, entity, names, imports)
-    for twin in twins:
-        for values in twin.unique:
-            yield call("Unique", *(string(fields[name]) for name in values), keyword("of", string(twin.copy)))
-
-
-def _constructs(
-    entity: Entity, design: Design, names: Names, imports: Imports, refreshed: Iterable[RefreshedConstruct]
-) -> Iterator[Group]:
-    kept_twins = [twin.copy for twin in _twins(entity, design) if twin.has_history]
-    for bound in (*constructs_of(entity), *refreshed):
-        for pattern in bound.schema_calls(design, kept_twins):
-            yield _construct(pattern, entity, names, imports)
-
-
-def _attribute_patterns(entity: Entity, own: Item, fields: Mapping[str, str], imports: Imports) -> Iterator[Group]:
-    """The bounds of attributes, and what is true of them between two designs."""
-    for attribute in entity.attributes:
-        if is_bounded(attribute):
-            yield _bounds(attribute, fields, imports)
-    for pair in own.mirrored:
-        imports.name("prejoin", "Mirror")
-        yield call("Mirror", string(fields[pair.source]), string(fields[pair.target]))
-    yield from _read_as(own, fields, imports)
-    for form in own.next_attributes:
-        yield _next_form(form, entity, fields, imports)
-
-
-def _bounds(attribute: Attribute, fields: Mapping[str, str], imports: Imports) -> Group:
-    imports.name("prejoin", "Bounds")
-    minimum, maximum = attribute.bounds
-    bounds = [keyword(name, str(bound)) for name, bound in (("min", minimum), ("max", maximum)) if bound is not None]
-    return call("Bounds", string(fields[attribute.name]), *bounds)
-
-
-def _read_as(own: Item, fields: Mapping[str, str], imports: Imports) -> list[Group]:
-    """The words that are read as members, by attribute."""
-    words: dict[str, list[tuple[str, str]]] = {}
-    for member in own.read_members:
-        words.setdefault(member.attribute, []).append((string(member.word), string(member.member)))
-    if words:
-        imports.name("prejoin", "ReadAs")
-    return [call("ReadAs", string(fields[name]), mapping(pairs)) for name, pairs in words.items()]
-
-
-def _next_form(form: NextAttribute, entity: Entity, fields: Mapping[str, str], imports: Imports) -> Group:
-    imports.name("prejoin", "NextForm")
-    attribute = entity.attribute(form.name)
-    assert attribute is not None  # it is one of both designs
-    parts: list[Part] = [string(fields[form.name])]
-    if form.required:
-        parts.append("required=True")
-        if attribute.default is not None:
-            parts.append(keyword("default", constant_text(attribute.default, attribute, imports)))
-    if form.values:
-        parts.append(keyword("values", Group("frozenset({", tuple(sorted(map(string, form.values))), "})")))
-    return call("NextForm", *parts)
-
-
-def _construct(pattern: SchemaCall, entity: Entity, names: Names, imports: Imports) -> Group:
-    imports.name("prejoin", pattern.name)
-    fields = names.fields[entity.name]
-    parts: list[Part] = []
-    if pattern.of:
-        theirs = names.fields[pattern.of]
-        parts.append(names.classes[pattern.of])
-        parts.append(mapping((string(fields[own]), string(theirs[origin])) for own, origin in pattern.pairs))
-        ids = [(string(theirs[id_]), string(fields[own])) for id_, own in pattern.by if theirs[id_] != fields[own]]
-        parts += [keyword("by", mapping(ids))] if ids else []
-    parts += [string(fields[name]) for name in pattern.attributes]
-    if pattern.key:
-        parts.append(call("Key", *(string(keys.renamed(text, fields)) for text in pattern.key)))
-    parts += pattern.variables
-    for name, value in pattern.options:
-        parts.append(keyword(name, _option(value, imports)))
-    return call(pattern.name, *parts)
+def _frozenset(members: Iterable[str]) -> Group:
+    # Sorted, because the order of a set differs from run to run.
+    return Group("frozenset({", tuple(sorted(members)), "})")
 
 
 def _option(value: object, imports: Imports) -> Part:
@@ -222,64 +287,16 @@ def _option(value: object, imports: Imports) -> Part:
     return string(value) if isinstance(value, str) else repr(value)
 
 
-def _copy(item: Item, entity: Entity, fields: Mapping[str, str], design: Design, imports: Imports) -> Group:
-    imports.name("prejoin", "Copy")
-    parts: list[Part] = [string(item.copy), _key(item.facets[0], entity, fields, design, imports)]
-    if item.attributes:
-        parts.append(keyword("attributes", listing(string(fields[a]) for a in item.attributes)))
-    if indexes := _keys(item, entity, fields, design, imports):
-        parts.append(keyword("indexes", indexes))
-    own = design.item(entity.name)
-    if item.whole or (own and item.tag != f"{own.tag}.{item.copy}"):
-        parts.append(keyword("tag", string(item.tag)))
-    if item.whole:  # it is the item of another design
-        parts.append("whole=True")
-    if item.change:
-        parts.append(keyword("change", string(item.change)))
-    return call("Copy", *parts)
-
-
-def _keys(item: Item, entity: Entity, fields: Mapping[str, str], design: Design, imports: Imports) -> Group | None:
-    """The index keys of an item that are built from templates; natural keys need no declaration."""
-    templates = [f for f in item.facets[1:] if not _is_natural(f, design)]
-    return mapping((string(f.slot), _key(f, entity, fields, design, imports)) for f in templates) if templates else None
-
-
-def _is_natural(facet: Facet, design: Design) -> bool:
-    slot = design.slot(facet.slot)
-    return slot is not None and is_natural((*facet.pk, *facet.sk), (*slot.pk, *slot.sk))
-
-
-def _key(facet: Facet, entity: Entity, fields: Mapping[str, str], design: Design, imports: Imports) -> Group:
-    parts: list[Part] = [string(keys.renamed(text, fields)) for text in (*facet.pk, *facet.sk)]
-    if facet.when:
-        imports.name("prejoin", "When")
-        parts.append(keyword("when", listing(_when(w, entity, fields, imports) for w in facet.when)))
-    if design.raw_keys:
-        parts.append("raw=True")
-    if facet.write_only:
-        parts.append("write_only=True")
-    return call("Key", *parts)
-
-
-def _when(when: When, entity: Entity, fields: Mapping[str, str], imports: Imports) -> Group:
-    field, values = string(fields[when.attribute]), when_values(when, entity)
-    if when.absent:
-        return call("When", field, "absent=True")
-    if values is None:
-        return call("When", field)
-    return call("When", field, Group("frozenset({", tuple(sorted(literal(v, imports) for v in values)), "})"))
-
-
 def _index(slot: Slot) -> Group:
     parts: list[Part] = [string(slot.name)]
-    pk, sk = (tuple(a.name for a in side) for side in (slot.pk, slot.sk))
-    # A key of our making has these names if nothing is said.
-    ours = (f"{slot.name}pk",), (f"{slot.name}sk",)
+    pk, sk = slot.key_names[: len(slot.pk)], slot.key_names[len(slot.pk) :]
+    # An index without `pk` and `sk` has keys with these names.
+    usual_pk, usual_sk = (f"{slot.name}pk",), (f"{slot.name}sk",)
     if slot.local:  # its partition key is the table's
-        parts += [keyword("sk", _several(sk))] if sk != ours[1] else []
+        if sk != usual_sk:
+            parts.append(keyword("sk", _several(sk)))
         parts.append("local=True")
-    elif (pk, sk) != ours:
+    elif (pk, sk) != (usual_pk, usual_sk):
         parts.append(keyword("pk", _several(pk)))
         if sk:
             parts.append(keyword("sk", _several(sk)))

@@ -66,15 +66,18 @@ def literal(value: object, imports: Imports) -> str:
         case SampleContent():
             imports.name("prejoin", "LargeValue")
             return f"LargeValue.of({quote(repr(bytes(value)))})"
+        # A bool is an int, too: `repr` gives True, not 1.
         case bool() | int() | bytes() | None:
             return repr(value) if not isinstance(value, bytes) else quote(repr(value))
         case Decimal():
             imports.name("decimal", "Decimal")
             return f'Decimal("{value}")'
+        # A datetime is a date, too, and so it comes first.
         case datetime():
             imports.module("datetime as dt")
             moment = value.astimezone(UTC)
             parts = [moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second]
+            # A time is written as short as people would: without zeros at the end.
             while len(parts) > 3 and not parts[-1] and not moment.microsecond:
                 parts.pop()
             parts += [moment.microsecond] if moment.microsecond else []
@@ -87,6 +90,7 @@ def literal(value: object, imports: Imports) -> str:
             return f'UUID("{value}")'
         case list():
             return f"[{', '.join(literal(element, imports) for element in value)}]"
+        # Sorted, because the order of a set differs from run to run; `{}` would be a dictionary.
         case set() | frozenset():
             return f"{{{', '.join(sorted(literal(element, imports) for element in value))}}}" if value else "set()"
         case Mapping():

@@ -11,7 +11,6 @@ from prejoin.render.python.context import RenderContext
 from prejoin.render.python.layout import Part
 from prejoin.render.python.method import LOCAL, InputValue, Param
 from prejoin.render.python.names import plural, single
-from prejoin.render.python.values import annotation
 from prejoin.types import Kind
 from prejoin.workload.field_names import RESERVED, free, identifier
 from prejoin.workload.lookup import alternatives
@@ -142,10 +141,10 @@ def _ending(op: Op, is_number: bool) -> str:
 
 def input_type(condition_: Input, entity: str, attribute: Attribute, context: RenderContext) -> str:
     """The type of the parameter for an input."""
-    is_text = condition_.op in {Op.BEGINS_WITH, Op.CONTAINS}
     if condition_.op is Op.CONTAINS and attribute.type.kind in {Kind.LIST, Kind.SET}:
         return context.member_type(attribute.type)
-    if is_text:
+    # DynamoDB compares prefixes and parts of texts; a date or an id is stored as one.
+    if condition_.op in {Op.BEGINS_WITH, Op.CONTAINS}:
         return "str"
-    type_ = annotation(attribute.type, context.imports, context.enum(entity, attribute.name))
+    type_ = context.type_of(entity, attribute)
     return context.sequence(type_) if condition_.many or condition_.op is Op.IN else type_

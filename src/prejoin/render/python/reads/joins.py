@@ -20,19 +20,19 @@ def joined_items(
     query: QueryCode, operation: Operation, first: ResultCode, params: Sequence[Param]
 ) -> tuple[ResultCode, tuple[JoinedItems, ...]]:
     """Adds the items of other entities to the result, each entity as a dictionary by ids."""
-    context, resolved = query.context, query.resolved
-    is_single = resolved.returns is ReturnKind.ONE
+    context, read = query.context, query.resolved
+    is_single = read.returns is ReturnKind.ONE
     lead = "one" if is_single else "page"
     statements: list[Statement] = [*first.statements, Assign(lead, first.value)]
     values: list[Part] = [lead]
     types: list[JoinedItems] = []
     names: list[str] = []
-    for position, join in enumerate(resolved.joins):
+    for position, join in enumerate(read.joins):
         taken_names = [*LOCAL, *names, *(param.name for param in params)]
         name = free(plural(identifier(context.names.classes[join.entity.name])), taken_names)
         names.append(name)
         ids = f"ids_{position + 1}" if position else "ids"
-        code = _JoinCode(context, resolved, join, operation.requests[position + 1], name, ids, query.consistency)
+        code = _JoinCode(context, read, join, operation.requests[position + 1], name, ids, query.consistency)
         statements += [Assign(ids, code.ids_of_one() if is_single else code.ids_of_page()), code.read()]
         values.append(code.by_id())
         types.append(code.type)
@@ -44,7 +44,7 @@ class _JoinCode:
     """One of the entities that a join follows."""
 
     context: RenderContext
-    resolved: ResolvedRead
+    resolved_read: ResolvedRead
     join: Join
     request: Request
     name: str
@@ -59,7 +59,7 @@ class _JoinCode:
     @property
     def _references(self) -> list[str]:
         """The attributes of the first entity's item that hold the id."""
-        first = self.resolved.names[0]
+        first = self.resolved_read.names[0]
         return [f"one.{self.context.names.field(first, link.own.name)}" for link in self.join.own_links]
 
     @property
@@ -68,28 +68,35 @@ class _JoinCode:
         pairs = zip(self._references, self.join.own_links, strict=True)
         return [f"{reference} is not None" for reference, link in pairs if link.own.optional]
 
+    @property
+    def _key_fields(self) -> list[str]:
+        """The fields of the item that the links lead to."""
+        return [self._field(link.other.name) for link in self.join.own_links]
+
     def ids_of_one(self) -> Part:
         condition = " and ".join(["if one is not None", *self._tests])
         return in_parentheses(f"[{_tuple(self._references)}]", condition, "else []")
 
     def ids_of_page(self) -> Part:
         conditions = [f"if {' and '.join(self._tests)}"] if self._tests else []
+        # Several items may refer to one, and BatchGetItem refuses a key that it gets twice.
         return comprehension(
             _tuple(self._references), Iteration("one", "page"), *conditions, head="dict.fromkeys(", tail=")"
         )
 
     def read(self) -> Assign:
         """The request for the items."""
-        fields = [self._field(link.other.name) for link in self.join.own_links]
+        fields = self._key_fields
         variables = ["one_id"] if len(fields) == 1 else [f"one_{field}" for field in fields]
         loop = Iteration(", ".join(variables), self.ids)
         cls, wait = self.context.cls(self.join.entity.name), self.context.wait
-        view = self._view()
-        options = [*self.consistency, *([keyword("into", view)] if view else [])]
+        options = [*self.consistency]
+        if view := self._view():
+            options.append(keyword("into", view))
         if self.request.call is Call.BATCH_GET:
-            key = mapping((string(field), variable) for field, variable in zip(fields, variables, strict=True))
+            key = mapping(zip(map(string, fields), variables, strict=True))
             return Assign(self.name, call(f"{wait}self.db.get_many", cls, comprehension(key, loop), *options))
-        equal = [keyword(field, variable) for field, variable in zip(fields, variables, strict=True)]
+        equal = map(keyword, fields, variables)
         return Assign(self.name, comprehension(call(f"{wait}self.db.get", cls, *options, *equal), loop))
 
     def _view(self) -> str:

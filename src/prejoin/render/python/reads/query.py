@@ -112,6 +112,7 @@ class QueryCode:
         options: list[Part] = [*self.consistency]
         if view:
             options.append(keyword("into", view))
+        # Time buckets are those up to now: the pages of one read have to end at the same one.
         if self.request.bucket or (self.repeats_time and self._is_page(limit)):
             options.append("now=now")
         return tuple(options)
@@ -120,6 +121,7 @@ class QueryCode:
         """The `order` argument; it names the entity if only one of several has the attribute."""
         if not has_order or not self.resolved.order:
             return ()
+        # One attribute that all entities have is a name: `order="-placed_at"`.
         orders = list(map(self._sorted_by, self.resolved.order))
         is_name = len(orders) == 1 and not self._is_of_one(self.resolved.order[0])
         return (keyword("order", orders[0] if is_name else listing(orders)),)
@@ -141,13 +143,19 @@ class QueryCode:
 
     def _equalities(self) -> Arguments:
         """The inputs that keys take as keywords. Optional ones are collected in `more`."""
-        equal = [code for code in self.key_inputs if code.input.op is Op.EQ]
-        parts: list[Part] = [keyword(code.field, code.values[0]) for code in equal if not code.is_optional]
-        optional = [code for code in equal if code.is_optional]
-        if not optional:
+        parts: list[Part] = []
+        additions: list[Statement] = []
+        for code in self.key_inputs:
+            if code.input.op is not Op.EQ:
+                continue
+            if code.is_optional:
+                addition = Assign(f"more[{string(code.field)}]", code.values[0])
+                additions.append(If(code.is_given, [addition]))
+            else:
+                parts.append(keyword(code.field, code.values[0]))
+        if not additions:
             return Arguments(tuple(parts))
         self.context.imports.name("typing", "Any")
-        additions = [If(code.is_given, [Assign(f"more[{string(code.field)}]", code.values[0])]) for code in optional]
         return Arguments((*parts, "**more"), (Assign("more: dict[str, Any]", "{}"), *additions))
 
     # --- Several entities -------------------------------------------------------------------------------------------
@@ -159,11 +167,12 @@ class QueryCode:
         clauses: list[tuple[Clause | SortClause, str]] = [(code.clause, code.field) for code in self.key_inputs]
         clauses += [(sort, "") for sort in self.resolved.order]
         for clause, field in clauses:
-            fields = {entity: names.field(entity, attribute.name) for entity, attribute in clause.bound.items()}
-            field = field or next(iter(fields.values()))
-            for entity, own in fields.items():
-                if own != field:
-                    roles.setdefault(self.context.cls(entity), {})[string(field)] = string(own)
+            for entity, attribute in clause.bound.items():
+                own_field = names.field(entity, attribute.name)
+                # The order has the name that its first entity has for the attribute.
+                field = field or own_field
+                if own_field != field:
+                    roles.setdefault(self.context.cls(entity), {})[string(field)] = string(own_field)
         return mapping((cls, mapping(pairs.items())) for cls, pairs in roles.items()) if roles else None
 
     def _filters_by_class(self) -> Arguments:
@@ -190,9 +199,9 @@ class QueryCode:
     # --- Filters ----------------------------------------------------------------------------------------------------
 
     def _filter(self, codes: Sequence[InputCode], entity: str = "") -> ResultCode:
-        """The filter, or that of one `entity` of several. An optional input is filter_ only if it is given."""
-        optional = [code for code in codes if code.is_optional]
-        if not optional:
+        """The filter, or that of one `entity` of several. An optional input is in it only if it is given."""
+        tests = [code.is_given for code in codes if code.is_optional]
+        if not tests:
             return ResultCode(condition(codes, self.context))
         if len(codes) == 1:
             text = f"({flat(condition(codes, self.context))}) if {codes[0].is_given} else None"
@@ -200,14 +209,15 @@ class QueryCode:
                 return ResultCode(text)
         suffix = f" {self.context.names.classes[entity]}" if entity else ""
         params = [param.name for param in self.params]
-        function, listed_tests = (free(identifier(f"{word}{suffix}"), params) for word in ("matches", "asked"))
+        function = free(identifier(f"matches{suffix}"), params)
+        listed_tests = free(identifier(f"asked{suffix}"), params)
         matches = self._matches(function, codes, self.context.cls(entity or self.first_entity))
         preparation: list[Statement] = [BLANK, matches, BLANK]
-        if len(optional) < len(codes):
+        if len(tests) < len(codes):
             return ResultCode(function, tuple(preparation))
-        tests = [code.is_given for code in optional]
         text = f"{function} if {' or '.join(tests)} else None"
-        if len(text) > _ROOM or any(" and " in test for test in tests):
+        # A test of a range has an `and`, which should not stand beside `or` without parentheses.
+        if len(text) > _ROOM or " and " in text:
             preparation.append(Assign(listed_tests, listing(tests)))
             text = f"{function} if any({listed_tests}) else None"
         return ResultCode(text, tuple(preparation))
@@ -216,8 +226,9 @@ class QueryCode:
         """The function that tests an item by the inputs that are given."""
         self.context.imports.name("functools", "reduce")
         self.context.imports.name("operator", "and_")
-        required_tests = tests_of([code for code in codes if not code.is_optional], self.context)
-        optional = [code for code in codes if code.is_optional]
-        additions = [If(code.is_given, [call("tests.append", code.test(self.context))]) for code in optional]
-        tests = Assign("tests: list[bool]", listing(required_tests))
-        return Function(name, (f"o: {cls}",), "bool", [tests, *additions, Return("reduce(and_, tests)")])
+        required_codes = [code for code in codes if not code.is_optional]
+        body: list[Statement] = [Assign("tests: list[bool]", listing(tests_of(required_codes, self.context)))]
+        optional_codes = [code for code in codes if code.is_optional]
+        body += [If(code.is_given, [call("tests.append", code.test(self.context))]) for code in optional_codes]
+        body.append(Return("reduce(and_, tests)"))
+        return Function(name, (f"o: {cls}",), "bool", body)

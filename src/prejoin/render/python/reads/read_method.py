@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import assert_never
 
 from prejoin.design.model import Call, Operation
@@ -34,8 +35,9 @@ class _ReadMethod:
         self.request = operation.requests[0]
         self.first_entity = self.resolved.names[0]
         names = InputNames(context, self.first_entity)
+        # The client of a tenant fills in the tenant.
         clauses = [clause for clause in self.resolved.clauses if clause.input.attribute != self.resolved.tenant]
-        inputs = [names.code_of(clause) for clause in clauses]
+        inputs = list(map(names.code_of, clauses))
         self.params = names.params
         self.values: Iteration | None = None
         """The loop over the values of an input that is a list. In the loop, the input has one value."""
@@ -68,7 +70,8 @@ class _ReadMethod:
 
     @property
     def compares_time(self) -> bool:
-        return any(value.now is not None for condition in self.read.inputs for value in condition.values)
+        values = chain.from_iterable(condition.values for condition in self.read.inputs)
+        return any(value.now is not None for value in values)
 
     @property
     def is_timed(self) -> bool:
@@ -143,6 +146,7 @@ class _ReadMethod:
                 return self._each(cls, view, self.values), result
             case ReturnKind.ONE if self._has_whole_key:
                 return self._get(cls, view), result
+            # The key does not name one item, or the order chooses one: the first of a query.
             case ReturnKind.ONE:
                 page = self.query.of_items("query", cls, has_order=True, limit="1", view=view)
                 return self._after("page", page, "page[0] if page else None"), result
@@ -170,13 +174,14 @@ class _ReadMethod:
 
     def _view(self) -> str:
         """The view for a read that does not need all attributes; empty otherwise."""
-        resolved, entity = self.resolved, self.resolved.entities[0]
-        attributes = resolved.wanted_of(*resolved.entities)
-        if not attributes or resolved.returns in (ReturnKind.COUNT, ReturnKind.COLLECTION):
+        names = {*self.resolved.wanted_of(*self.resolved.entities)}
+        if not names or self.resolved.returns in (ReturnKind.COUNT, ReturnKind.COLLECTION):
             return ""
-        attributes += tuple(link.own.name for join in resolved.joins for link in join.links)
-        is_whole = len(set(attributes)) == len(entity.attributes)
-        return "" if is_whole else self.context.view(self.first_entity, attributes)
+        # A join needs the ids in the items, whether the caller does or not.
+        for join in self.resolved.joins:
+            names.update(link.own.name for link in join.links)
+        is_whole = len(names) == len(self.resolved.entities[0].attributes)
+        return "" if is_whole else self.context.view(self.first_entity, [*names])
 
     @property
     def _has_whole_key(self) -> bool:
@@ -198,12 +203,16 @@ class _ReadMethod:
 
     def _get(self, cls: str, view: str) -> ResultCode:
         options = _into(view)
-        equal = [keyword(code.field, code.values[0]) for code in self.inputs]
+        equal = self._equalities()
         if self.request.call is Call.TRANSACT_GET:
             self.context.imports.name("prejoin", "Get")
             items = call(f"{self.context.wait}self.db.get_together", call("Get", cls, *options, *equal))
             return ResultCode("found[0]", (Assign("found", items),))
         return ResultCode(call(f"{self.context.wait}self.db.get", cls, *self.query.consistency, *options, *equal))
+
+    def _equalities(self) -> list[Part]:
+        """The inputs as keywords, where all of them are equalities."""
+        return [keyword(code.field, code.values[0]) for code in self.inputs]
 
     # --- Lists of ids -----------------------------------------------------------------------------------------------
 
@@ -221,8 +230,7 @@ class _ReadMethod:
         wait = self.context.wait
         if self.request.call is Call.TRANSACT_GET:
             self.context.imports.name("prejoin", "Get")
-            equal = [keyword(code.field, code.values[0]) for code in self.inputs]
-            gets = comprehension(call("Get", cls, *_into(view), *equal), values, head="*[")
+            gets = comprehension(call("Get", cls, *_into(view), *self._equalities()), values, head="*[")
             items = call(f"{wait}self.db.get_together", gets)
         else:
             key = mapping((string(code.field), code.values[0]) for code in self.inputs)
@@ -238,17 +246,19 @@ class _ReadMethod:
     def _sort_statements(self, name: str, view: str) -> list[Part]:
         """The lines that sort a list: several requests, each in its own order, do not make one."""
         imports = self.context.imports
-        attributes = [(sort.bound[self.first_entity], sort.descending) for sort in self.resolved.order]
-        view_attributes = self.resolved.wanted_of(*self.resolved.entities) if view else ()
-        if view and any(attribute.name not in view_attributes for attribute, _ in attributes):
-            return []  # the view does not show the order
+        if view:
+            sort_names = {sort.bound[self.first_entity].name for sort in self.resolved.order}
+            if not sort_names.issubset(self.resolved.wanted_of(*self.resolved.entities)):
+                return []  # the view does not show the order
         statements: list[Part] = []
-        for attribute, is_descending in reversed(attributes):
+        # Python's sort is stable: the last attribute first.
+        for sort in reversed(self.resolved.order):
+            attribute = sort.bound[self.first_entity]
             value = f"one.{self.context.names.field(self.first_entity, attribute.name)}"
             if attribute.optional:
                 imports.name("typing", "Any", "cast")
                 value = f'({value} is not None, cast("Any", {value}))'
-            reverse = ["reverse=True"] if is_descending else []
+            reverse = ["reverse=True"] if sort.descending else []
             statements.append(call(f"{name}.sort", keyword("key", f"lambda one: {value}"), *reverse))
         return statements
 

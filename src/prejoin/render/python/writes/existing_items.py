@@ -61,9 +61,11 @@ class ItemWrite:
     def block(self) -> Block:
         values, step = self.values, self.values.step
         fields = values.arguments()
-        where = where_options(values, fields)
-        options = [*where, *(["read=True"] if values.entity.name in values.sources.operation.read_first else [])]
-        arguments = [values.cls, *options, *values.keywords(fields)]
+        where_arguments = where_options(values, fields)
+        arguments = [values.cls, *where_arguments]
+        if values.entity.name in values.sources.operation.read_first:
+            arguments.append("read=True")
+        arguments += values.keywords(fields)
         if not self.is_update:
             return [call(f"{'await ' if self.is_async else ''}{self.writer}.delete", *arguments)]
         changes = self.changes(fields)
@@ -75,7 +77,7 @@ class ItemWrite:
         update = With((manager,), self._assignments(changes, manager.name), self.is_async)
         check: Block = ()
         if self.is_together and step.verb is Verb.UPDATE:  # its conditions hold, whatever is given
-            check = [call("tx.check", values.cls, *where, *values.keywords(fields))]
+            check = [call("tx.check", values.cls, *where_arguments, *values.keywords(fields))]
         return [If(is_any_given(change.param for change in changes), [update], check)]
 
     def _variable(self) -> str:
@@ -83,7 +85,9 @@ class ItemWrite:
         sources, loop = self.values.sources, self.values.loop
         # A later action may have a parameter of the name of its input.
         inputs = map(identifier, sources.inputs)
-        used_names = [*LOCAL, *sources.params, *sources.locals, *inputs, *([loop.record] if loop else [])]
+        used_names = [*LOCAL, *sources.params, *sources.locals, *inputs]
+        if loop:
+            used_names.append(loop.record)
         return free(identifier(self.values.cls), used_names)
 
     @property
@@ -122,10 +126,12 @@ class ItemWrite:
     def _changed_attributes(self, fields: Mapping[str, str]) -> Iterator[tuple[Change, Attribute]]:
         step, entity = self.values.step, self.values.entity
         # An upsert sets the attributes of its key by itself, and the client writes those that it maintains.
-        excluded = {*maintained(entity), *(fields if step.verb is Verb.UPSERT else ())}
+        excluded_names = {*maintained(entity)}
+        if step.verb is Verb.UPSERT:
+            excluded_names.update(fields)
         for change in step.changes:
             attribute = entity.attribute(change.attribute)
-            if attribute is not None and attribute.name not in excluded:
+            if attribute is not None and attribute.name not in excluded_names:
                 yield change, attribute
 
     def _change(self, change: Change, attribute: Attribute) -> ChangeCode:
@@ -147,6 +153,7 @@ class ItemWrite:
 
     def _addition(self, field: str, change: Change, attribute: Attribute) -> ChangeCode:
         amount = self._amount(change, attribute)
+        # `+=` reads the number. Of an item that is new, or of an absent attribute, there is none: `add` begins at 0.
         if not attribute.optional and self.values.step.verb is not Verb.UPSERT:
             return ChangeCode(field, amount, change.op.value)
         self.values.context.imports.name("prejoin", "add")

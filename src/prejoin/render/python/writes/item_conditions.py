@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -34,19 +34,19 @@ def check_of(sources: Sources, item: CheckedItem) -> Part:
     return call("tx.check", values.cls, *options, *values.keywords(fields))
 
 
-def where_options(values: StepSources, compared: Mapping[str, str]) -> list[Part]:
+def where_options(values: StepSources, key_values: Mapping[str, str]) -> list[Part]:
     """The `where` argument of a write: the condition on the item of a step, if there is one.
 
-    `compared` are the attributes that are compared with the key, with their values.
+    `key_values` are the values that are given with the key, by attribute: those of the key and others.
     """
     step = values.step
-    collected = ItemTests(values, compared)
-    tests = collected.of(step.conditions)
-    if _requires_item(values) and not step.action.updates and not _implies_item(values, compared):
+    item_tests = ItemTests(values, key_values)
+    tests = item_tests.of(step.conditions)
+    if _requires_item(values) and not step.action.updates and not _implies_item(values, key_values):
         tests.append(_item_test(values, Op.EXISTS))
     if step.must_be_absent:
         tests.append(_item_test(values, Op.NOT_EXISTS))
-    return [keyword("where", as_lambda(tests, collected.is_looped))] if tests else []
+    return [keyword("where", as_lambda(tests, item_tests.is_looped))] if tests else []
 
 
 def _demanding_conditions(values: StepSources) -> list[Test]:
@@ -64,14 +64,15 @@ def _requires_item(values: StepSources) -> bool:
     return (is_given and step.write.atomic is not False) or step.needs_item(values.key)
 
 
-def _implies_item(values: StepSources, compared: Mapping[str, str]) -> bool:
+def _implies_item(values: StepSources, key_values: Mapping[str, str]) -> bool:
     """Whether the tests of attributes are false of an absent item, so that they need no other test.
 
     An equality with the key is not compared, because another value is another key.
     """
-    key = {*values.key}
-    names_in_tests = [{leaf.attribute for leaf in leaves(test)} for test in _demanding_conditions(values)]
-    return any(not names <= key for names in names_in_tests) or not key.issuperset(compared)
+    names = {*key_values}
+    for test in _demanding_conditions(values):
+        names.update(leaf.attribute for leaf in leaves(test))
+    return not names.issubset(values.key)
 
 
 def _item_test(values: StepSources, op: Op) -> Part:
@@ -85,25 +86,26 @@ def _item_test(values: StepSources, op: Op) -> Part:
 class ItemTests:
     """The tests of an item, without equalities with values that are given with the key: these are compared anyway."""
 
-    def __init__(self, values: StepSources, compared: Mapping[str, str]) -> None:
+    def __init__(self, values: StepSources, key_values: Mapping[str, str]) -> None:
         self.values = values
-        self.compared = compared
+        self.key_values = key_values
         self.is_looped = False
         """Whether the tests use variables of a loop."""
 
     def of(self, conditions: Iterable[Test]) -> list[Part]:
-        return [
-            test_part(condition, self._leaf_tests, self.values.context)
-            for condition in conditions
-            if not is_of_whole_item(condition) and not self._is_compared(condition)
-        ]
+        return list(self._tests(conditions))
 
-    def _is_compared(self, test: Test) -> bool:
+    def _tests(self, conditions: Iterable[Test]) -> Iterator[Part]:
+        for condition in conditions:
+            if not is_of_whole_item(condition) and not self._is_in_key(condition):
+                yield test_part(condition, self._leaf_tests, self.values.context)
+
+    def _is_in_key(self, test: Test) -> bool:
         """Whether a condition is an equality with the value that is given with the key."""
-        if not isinstance(test, Comparison) or test.op is not Op.EQ or test.attribute not in self.compared:
+        if not isinstance(test, Comparison) or test.op is not Op.EQ or test.attribute not in self.key_values:
             return False
         value = self.values.compared_value(test.values[0], self.values.attribute(test.attribute))
-        return value == self.compared[test.attribute]
+        return value == self.key_values[test.attribute]
 
     def _leaf_tests(self, leaf: Leaf) -> list[Part]:
         context = self.values.context

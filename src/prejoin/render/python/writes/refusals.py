@@ -136,7 +136,7 @@ def _strangers(sources: Sources) -> Iterator[Statement]:
 def _inputs(sources: Sources) -> Iterator[Statement]:
     values = ValueSources(sources, None)
 
-    def failed(leaf: Leaf) -> str:
+    def opposite_of(leaf: Leaf) -> str:
         attribute = _type_of_input(sources, leaf.attribute)
         operands = [values.value(value, attribute) for value in values_of(leaf)]
         is_given = is_given_value(sources, leaf)
@@ -144,7 +144,7 @@ def _inputs(sources: Sources) -> Iterator[Statement]:
             operator_of(leaf), values.input(leaf.attribute, attribute), operands, attribute, is_given
         )
 
-    yield from _refusals(sources, sources.resolved.input_conditions, failed)
+    yield from _refusals(sources, sources.resolved.input_conditions, opposite_of)
 
 
 def _type_of_input(sources: Sources, name: str) -> Attribute:
@@ -161,9 +161,9 @@ def _new_items(sources: Sources) -> Iterator[Statement]:
             yield from _in_loop(item.values.loop, list(_refusals(sources, conditions, item.opposite_of)))
 
 
-def _refusals(sources: Sources, conditions: Iterable[Test], failed: Callable[[Leaf], str]) -> Iterator[If]:
+def _refusals(sources: Sources, conditions: Iterable[Test], opposite_of: Callable[[Leaf], str]) -> Iterator[If]:
     for condition in conditions:
         sources.context.imports.name("prejoin", "ConditionFailed")
         text = write_checks((condition,), frozenset(sources.inputs))
         message = string(f"not fulfilled: {text}")
-        yield If(in_parentheses(failed_test(condition, failed)), [Raise("ConditionFailed", message)])
+        yield If(in_parentheses(failed_test(condition, opposite_of)), [Raise("ConditionFailed", message)])

@@ -43,11 +43,10 @@ def _on_refreshes(sources: Sources) -> Iterator[str]:
         if not bound.client_function or not any(bound.source_changes(sources.write)):
             continue
         source, entity = bound.source.name, bound.entity.name
-        pairs = [
-            f"`{names.classes[entity]}.{names.field(entity, own)}` {bound.flag.name} "
-            f"`{names.classes[source]}.{names.field(source, origin)}`"
-            for own, origin in bound.attributes.items()
-        ]
+        pairs: list[str] = []
+        for own, origin in bound.attributes.items():
+            own_name = f"`{names.classes[entity]}.{names.field(entity, own)}`"
+            pairs.append(f"{own_name} {bound.flag.name} `{names.classes[source]}.{names.field(source, origin)}`")
         key = ", ".join(f"{names.field(source, part)}=…" for part in bound.by if part != sources.tenant)
         function = f"{sources.context.wait}{bound.client_function}"
         example = f"{function}(repository.db, {names.classes[source]}, {key})"

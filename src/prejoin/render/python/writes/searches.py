@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 
 from prejoin.design.mapping.addressing import sought
 from prejoin.design.mapping.repetition import must_find_all
@@ -60,6 +61,10 @@ def _unwritten_list(sources: Sources, step: Step) -> Assign:
     return Assign(sources.variable_of(step), query)
 
 
+def _list_of(steps: Iterable[Step], entity: str) -> Step:
+    return next(step for step in steps if step.entity.name == entity)
+
+
 @dataclass(frozen=True, slots=True)
 class _Search:
     """The query for an item to write or check, or for those of a list, by all attributes that are known."""
@@ -107,7 +112,9 @@ class _Search:
             loop = Loop()
             values = self.sources.of(self.step, loop)
             texts = {name: values.stored_value(name) for name in self.names}
-        options = self._filter(texts) + (["consistent=True"] if self.request.consistent else [])
+        options = self._filter(texts)
+        if self.request.consistent:
+            options.append("consistent=True")
         wait = self.sources.context.wait
         query = call(f"{wait}self.db.query", self.cls, *options, *self._equalities(texts))
         if not loop.lists and not loop.record:
@@ -130,15 +137,15 @@ class _Search:
 
     def _filter(self, texts: Mapping[str, str]) -> list[Part]:
         """The filter on what the key does not answer."""
-        names = [name for name in self.names if name in self.request.filtered]
-        tests = [self._test(name, texts[name]) for name in names]
-        is_looped = any(isinstance(texts[name], LoopValue) for name in names)
+        values, context = self.sources.of(self.step), self.sources.context
+        tests: list[Part] = []
+        is_looped = False
+        for name in self.names:
+            if name in self.request.filtered:
+                field, attribute = values.field(name), values.attribute(name)
+                tests.append(comparison(Op.EQ, field, [texts[name]], attribute, context, has_params=True))
+                is_looped = is_looped or isinstance(texts[name], LoopValue)
         return [keyword("filter", as_lambda(tests, is_looped))] if tests else []
-
-    def _test(self, name: str, text: str) -> Part:
-        values = self.sources.of(self.step)
-        field, attribute = values.field(name), values.attribute(name)
-        return comparison(Op.EQ, field, [text], attribute, self.sources.context, has_params=True)
 
     def _over_list(self, loops: Mapping[Step, Loop | None]) -> tuple[Loop, dict[str, str]]:
         """The loop over another list, through whose items those of this one are found, and their attributes."""
@@ -158,11 +165,9 @@ class _Search:
         """The list whose items those of this one belong to, with its loop."""
         source = self.step.list_source
         if source.unwritten:
-            lists = self.sources.resolved.read_lists
-            parent = next(step for step in lists if step.entity.name == source.over)
+            parent = _list_of(self.sources.resolved.read_lists, source.over)
             return parent, self.sources.over_found(parent)
-        lists = self.sources.steps
-        parent = next(step for step in lists if step.is_existing_list and step.entity.name == source.over)
+        parent = _list_of(filter(attrgetter("is_existing_list"), self.sources.steps), source.over)
         loop = loops[parent]
         assert loop is not None  # it is a list
         return parent, loop

@@ -93,6 +93,7 @@ class Sources:
     def _add_param(
         self, name: str, annotation: str, meaning: InputValue | RecordValue | KnownValue, default: str = ""
     ) -> Param:
+        # A parameter must not hide a name that the body uses.
         is_used = name in RESERVED | LOCAL | {"now"}
         name = free(f"{name}_" if is_used else name, [*self.locals, *self.params])
         param = self.params[name] = Param(name, annotation, meaning, default)
@@ -118,10 +119,11 @@ class Sources:
             return self.over(self.record(step), step.entity)
         if self.finds(step):
             return self.over_found(step)
+        # New objects that have all list inputs of the step give it their values, one object for each item.
         lists = step.of.list_inputs
-        for other, param in self.records.items():
-            if other.is_list and lists and all(other.entity.attribute(name) for name in lists):
-                return self.over(param, other.entity)
+        for record_step, param in self.records.items():
+            if record_step.is_list and lists and all(map(record_step.entity.attribute, lists)):
+                return self.over(param, record_step.entity)
         return Loop()
 
     def over(self, param: Param, entity: Entity) -> Loop:
@@ -153,8 +155,8 @@ class Sources:
         if len(searches) == 1:
             return "found"
         names: list[str] = []
-        for other in searches:
-            names.append(free(f"found_{identifier(self.context.names.classes[other.entity.name])}", names))
+        for search in searches:
+            names.append(free(f"found_{identifier(self.context.names.classes[search.entity.name])}", names))
         return names[searches.index(item)]
 
     @property
@@ -188,6 +190,7 @@ class ValueSources:
     def input(self, name: str, like: Attribute) -> str:
         """The value of an input: an attribute of an object, the variable of a loop, or a parameter."""
         item = self.sources.inputs.get(name)
+        # A list input has one value for each item of the loop. A value for all may be in a new object already.
         is_list = item is not None and item.many
         if is_list and self.loop is not None:
             return self._list_value(InputValue(name, many=True), name, like, self.loop)
@@ -298,8 +301,8 @@ class StepSources(ValueSources):
     def arguments(self) -> dict[str, str]:
         """The arguments for an existing item by attribute: its key, and others that are compared."""
         sources, step = self.sources, self.step
-        compared = compared_attributes(step, sources.operation, self.context.design)
-        names = [*self.key, *(name for name in compared if name != sources.tenant)]
+        compared_names = compared_attributes(step, sources.operation, self.context.design)
+        names = [*self.key, *(name for name in compared_names if name != sources.tenant)]
         if not sources.finds(step):
             return {name: self.stored_value(name) for name in names}
         arguments: dict[str, str] = {}
@@ -323,6 +326,7 @@ class StepSources(ValueSources):
             return self.input(step.sources[name], attribute)
         if name in step.fixed:
             return self.value(step.fixed[name], attribute)
+        # An enum of one member leaves nothing to ask the caller for.
         if len(attribute.type.values) == 1:
             return literal(constant(attribute.type.values[0], attribute.type), self.context.imports)
         if reference := self._reference_of_new_item(attribute):
@@ -336,14 +340,10 @@ class StepSources(ValueSources):
     def _reference_of_new_item(self, attribute: Attribute) -> str:
         """The field of a new object that refers to an attribute of the item; empty if none does."""
         for step, param in self.sources.records.items():
-            for own in step.entity.attributes:
-                target_of_attribute = target(self.context.workload, own)
-                if (
-                    target_of_attribute
-                    and target_of_attribute[0] is self.entity
-                    and target_of_attribute[1] is attribute
-                    and not step.is_list
-                ):
+            # Each object of a list may refer to another item.
+            for own in () if step.is_list else step.entity.attributes:
+                entity, referenced_attribute = target(self.context.workload, own) or (None, None)
+                if entity is self.entity and referenced_attribute is attribute:
                     return f"{param.name}.{self.context.names.field(step.entity.name, own.name)}"
         return ""
 

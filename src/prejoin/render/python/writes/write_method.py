@@ -76,6 +76,7 @@ class _WriteMethod:
         )
 
     def _is_together(self) -> bool:
+        # A list may have more items than a transaction takes.
         if self.resolved.is_resumable:
             return False
         is_single = len(self.steps) == 1 and not self.steps[0].is_list
@@ -86,24 +87,31 @@ class _WriteMethod:
 
         That is where it depends on what is read before, or on the time.
         """
-        entities = [step.entity for step in (*self.steps, *(item.step for item in self.resolved.checked))]
-        is_timed = self.resolved.is_timed or any(present_tests(entity, self.context.design) for entity in entities)
-        if is_timed or self.operation.found_first or self.operation.read_first:
+        if self.resolved.is_timed or self.operation.found_first or self.operation.read_first:
             return ""
-        attributes = [attribute.name for entity in entities for attribute in entity.attributes]
-        names = {*map(identifier, (*self.sources.inputs, *attributes)), *self.sources.params}
+        names = {*map(identifier, self.sources.inputs), *self.sources.params}
+        for step in (*self.steps, *(item.step for item in self.resolved.checked)):
+            # The test that an item is present has the time of the call in it.
+            if present_tests(step.entity, self.context.design):
+                return ""
+            names.update(identifier(attribute.name) for attribute in step.entity.attributes)
         return "request_token" if "token" in names else "token"
 
     # --- Arguments --------------------------------------------------------------------------------------------------
 
     def _checked_arguments(self) -> list[Statement]:
         """The checks of amounts, and that something is changed."""
-        updates = [ItemWrite(self.sources.of(step, self.loops[step]), self.is_together) for step in self._in_order()]
-        updates = [update for update in updates if update.is_update]
+        updates: list[ItemWrite] = []
+        for step in self._in_order():
+            item_write = ItemWrite(self.sources.of(step, self.loops[step]), self.is_together)
+            if item_write.is_update:
+                updates.append(item_write)
         checks: list[Statement] = [*amount_checks(self.sources, updates)]
         if is_all_optional(self.context.workload, self.write):
-            params = [change.param for update in updates for change in update.changes(update.values.arguments())]
-            checks.append(_refuse_nothing(list(dict.fromkeys(params))))
+            params: dict[str, None] = {}
+            for update in updates:
+                params |= dict.fromkeys(change.param for change in update.changes(update.values.arguments()))
+            checks.append(_refuse_nothing([*params]))
         return checks
 
     def _in_order(self) -> list[Step]:
@@ -132,8 +140,9 @@ class _WriteMethod:
         for step in self.steps:
             for statement in self._step(step):
                 last = block[-1] if block else None
+                # Two writes of the same items are one loop.
                 if isinstance(last, For) and isinstance(statement, For) and last.iteration == statement.iteration:
-                    block[-1] = For(last.iteration, [*last.body, *statement.body])  # two on the same items are one loop
+                    block[-1] = For(last.iteration, [*last.body, *statement.body])
                 else:
                     block.append(statement)
         return block
@@ -168,10 +177,12 @@ class _WriteMethod:
 
     def _is_batch(self, step: Step) -> bool:
         """Whether the items of a list are written in batches. Of a list that is exchanged, only the deletes may be."""
-        effect = Did.PUT if step.is_new else Did.DELETE
-        batches = [request for request in self.operation.requests if request.call is Call.BATCH_WRITE]
-        actions = [action for request in batches for action in request.actions]
-        return any(action.item == ItemName(step.entity.name) and action.action is effect for action in actions)
+        name, effect = ItemName(step.entity.name), Did.PUT if step.is_new else Did.DELETE
+        for request in self.operation.requests:
+            actions = request.actions if request.call is Call.BATCH_WRITE else ()
+            if any(action.item == name and action.action is effect for action in actions):
+                return True
+        return False
 
     def _batch(self, step: Step, loop: Loop) -> Part:
         wait = self.context.wait
@@ -185,10 +196,11 @@ class _WriteMethod:
 
     def _checked_first(self) -> list[Statement]:
         """The checks of the single items before the lists are written: if one is refused, nothing is written."""
-        single = [step for step in self.steps if not step.is_list]
         results: list[Statement] = []
         checks: list[Statement] = []
-        for step in single:
+        for step in self.steps:
+            if step.is_list:
+                continue
             if self.is_repeatable and not step.is_new:
                 results.append(check_of_result(self.sources.of(step)))
             if self._can_be_refused(step):
@@ -205,8 +217,11 @@ class _WriteMethod:
 
     def _can_be_refused(self, step: Step) -> bool:
         """Whether DynamoDB may refuse the write of a single item, because of what the table holds."""
-        checks = [action for request in self.operation.requests for action in request.actions]
-        return any(action.action is Did.CHECK and action.item.entity == step.entity.name for action in checks)
+        check = (step.entity.name, Did.CHECK)
+        for request in self.operation.requests:
+            if check in [(action.item.entity, action.action) for action in request.actions]:
+                return True
+        return False
 
     # --- Lists that are deleted and created anew --------------------------------------------------------------------
 
