@@ -25,7 +25,7 @@ def is_bounded(attribute: Attribute) -> bool:
 
 def input_attribute(workload: Workload, write: Write, name: str) -> Attribute | None:
     """The attribute that an input of a write is, of any entity of the row. One with bounds comes first."""
-    names = dict.fromkeys((*write.entities, *(action.entity for action in write.actions)))
+    names = write.entity_names
     entities = [entity for name in names if (entity := workload.entity(name))]
     attributes = [attribute for entity in entities if (attribute := entity.attribute(name))]
     return next(filter(is_bounded, attributes), next(iter(attributes), None))
@@ -39,7 +39,7 @@ def input_bounds(workload: Workload, write: Write, name: str) -> tuple[int | Non
 
 def has_bounded_sum(step: Step) -> bool:
     """Whether a step adds to a number that has bounds, so that it is refused if the sum is beyond them."""
-    sums = [change for change in step.changes if change.op in (ChangeOp.ADD, ChangeOp.SUBTRACT)]
+    sums = [change for change in step.changes if change.is_sum]
     attributes = [step.entity.attribute(change.attribute) for change in sums]
     return any(attribute is not None and is_bounded(attribute) for attribute in attributes)
 
@@ -89,12 +89,12 @@ def may_leave_bounds(workload: Workload, entity: Entity, attribute: Attribute) -
     """
     if not is_bounded(attribute):
         return ""
-    for write in (*workload.writes, *workload.deletes):
+    for write in workload.changing:
         for action in write.actions:
             if action.entity != entity.name:
                 continue
             for change in changes(write, action, entity):
-                if change.attribute != attribute.name or change.op not in (ChangeOp.ADD, ChangeOp.SUBTRACT):
+                if change.attribute != attribute.name or not change.is_sum:
                     continue
                 if attribute.max is not None or not _only_grows(workload, write, change):
                     return write.id

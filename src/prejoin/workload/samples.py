@@ -30,7 +30,6 @@ from prejoin.workload.model import (
     Comparison,
     Entity,
     Op,
-    Verb,
     Workload,
     Write,
 )
@@ -100,7 +99,7 @@ def _created_with(workload: Workload, entity: Entity, attribute: Attribute) -> s
     """The constant that an attribute has in a new item: OPEN of `create Invoice (status = OPEN)`."""
     for write in workload.writes:
         for action in write.actions:
-            if action.entity == entity.name and action.verb in (Verb.CREATE, Verb.PUT):
+            if action.entity == entity.name and action.is_new:
                 for change in action.changes:
                     if change.attribute == attribute.name:
                         return _constant(change)
@@ -264,10 +263,7 @@ def state_attributes(workload: Workload, entity: Entity) -> Iterator[StateAttrib
     object that is created whole could have it, but a ticket is not sold when it is new.
     """
     writes_and_actions = [
-        (write, action)
-        for write in (*workload.writes, *workload.deletes)
-        for action in write.actions
-        if action.entity == entity.name
+        (write, action) for write in workload.changing for action in write.actions if action.entity == entity.name
     ]
     updates = [_Update.of(write, action, entity) for write, action in writes_and_actions if action.updates]
     for attribute in entity.attributes:
@@ -338,7 +334,7 @@ class _Update:
             constants = {value.const for value in comparison.values if value.const is not None}
             if comparison.attribute != state.name or len(constants) != len(comparison.values):
                 continue
-            if comparison.op in (Op.EQ, Op.IN):
+            if comparison.op.is_equality:
                 allowed_states &= constants
             elif comparison.op is Op.NE:
                 allowed_states -= constants
@@ -350,11 +346,11 @@ def _gives(write: Write, action: Action, entity: Entity, attribute: Attribute) -
 
     The input `Ticket` stands for all attributes, and names none.
     """
-    inputs = {input_.attribute for input_ in write.inputs}
+    inputs = write.input_names
     if inputs >= entity.types.keys():
-        inputs = set()
+        inputs = frozenset()
     named_attributes = inputs | {change.attribute for change in action.changes}
-    return action.verb in (Verb.CREATE, Verb.PUT) and attribute.name in named_attributes
+    return action.is_new and attribute.name in named_attributes
 
 
 def _constant(change: Change) -> str | None:

@@ -13,7 +13,7 @@ from prejoin.workload.grammar.lexer import CellTokens, Inexact, read_names
 from prejoin.workload.grammar.writes import read_actions
 from prejoin.workload.interview.step import read_attributes
 from prejoin.workload.lookup import equalities
-from prejoin.workload.model import Combine, Entity, Input, Op, Read, Result, Verb, Workload, Write
+from prejoin.workload.model import Combine, Entity, Input, Op, Read, Result, Workload, Write
 
 ENTITY_FIX = "write `User: userId (uuid, id), email (string, unique)`"
 READ_FIX = (
@@ -86,7 +86,7 @@ def read_question(text: str, workload: Workload) -> Read:
 
 def _result(read: Read, workload: Workload) -> Result:
     entity = workload.entity(read.entities[0]) if len(read.entities) == 1 else None
-    given_names = set(equalities(read)) - {i.attribute for i in read.inputs if i.many}
+    given_names = set(equalities(read)) - read.list_inputs
     if entity is None or read.sort:
         return Result.MANY
     has_whole_id = bool(entity.id) and all(a.name in given_names for a in entity.id)
@@ -105,10 +105,10 @@ def read_change(text: str, workload: Workload) -> Write:
     names: dict[str, Input] = {}
     for action in actions:
         entity = workload.entity(action.entity)
-        given_names = {c.attribute for c in action.changes if c.value is None and c.op.value in {"=", "append"}}
+        given_names = {c.attribute for c in action.changes if c.takes_own_input}
         set_names = {c.attribute for c in action.changes} - given_names
         for a in entity.attributes if entity else ():
-            is_taken_from_object = action.verb in {Verb.CREATE, Verb.PUT} and a.name not in set_names and not a.ttl
+            is_taken_from_object = action.is_new and a.name not in set_names and not a.ttl
             if a.id or a.name in given_names or is_taken_from_object:
                 names.setdefault(a.name, Input(a.name, Op.EQ, optional=a.optional and not a.id))
     entities = tuple(dict.fromkeys(a.entity for a in actions))

@@ -164,7 +164,7 @@ class _Expansion:
         if not action.by or tenant in action.by or not is_owned(self._workload, action.entity):
             return action
         entity = self._workload.entity(action.entity)
-        names = [a.name for a in entity.id] if entity else []
+        names = list(entity.id_names) if entity else []
         at = names.index(tenant) if tenant in names else 0
         return replace(action, by=(*action.by[:at], tenant, *action.by[at:]))
 

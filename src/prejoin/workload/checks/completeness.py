@@ -130,7 +130,7 @@ def _is_referred_to(r: Reporter, entities: tuple[str, ...], name: str) -> bool:
     """Whether one of the entities refers to the named one."""
     other_entities = [e for e in map(r.workload.entity, entities) if e and e.name != name]
     referred_entity = r.workload.entity(name)
-    ids = {a.name for a in referred_entity.id} if referred_entity else set()
+    ids = set(referred_entity.id_names) if referred_entity else set()
     return any(a.referenced_entity == name or a.name in ids for e in other_entities for a in e.attributes)
 
 
@@ -241,12 +241,7 @@ def _unsaid(r: Reporter) -> None:
 
 def _check_use(r: Reporter) -> None:
     read_names = {name for p in r.workload.reads for name in p.entities}
-    created_names = {
-        a.entity
-        for p in (*r.workload.writes, *r.workload.deletes)
-        for a in p.actions
-        if a.verb in {Verb.CREATE, Verb.PUT, Verb.UPSERT}
-    }
+    created_names = {a.entity for p in r.workload.changing for a in p.actions if a.verb.may_create}
     inexact = any("Items Written" in p.verbatim for p in r.workload.writes)
     locks = _locks(r.workload)
     for index, entity in enumerate(r.workload.entities):
@@ -269,10 +264,10 @@ def _check_use(r: Reporter) -> None:
 
 def _locks(workload: Workload) -> set[str]:
     """Entities that only writes need: a condition asks for them, or they are taken and released by a natural id."""
-    writes = (*workload.writes, *workload.deletes)
+    writes = workload.changing
     checked_names = {leaf.entity or write.first_entity for write in writes for leaf in all_leaves(write)}
     actions = [action for write in writes for action in write.actions]
-    created_names = {action.entity for action in actions if action.verb in {Verb.CREATE, Verb.PUT, Verb.UPSERT}}
-    removed_names = {action.entity for action in actions if action.verb in {Verb.DELETE, Verb.EXPIRE}}
+    created_names = {action.entity for action in actions if action.verb.may_create}
+    removed_names = {action.entity for action in actions if action.verb.removes}
     natural_names = {e.name for e in workload.entities if e.id and not any(a.generated for a in e.id)}
     return checked_names | (created_names & removed_names & natural_names)

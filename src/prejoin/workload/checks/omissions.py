@@ -11,7 +11,7 @@ from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.grammar.quantities import write_span
 from prejoin.workload.lookup import equalities, foreign_key, root
-from prejoin.workload.model import Attribute, Entity, Level, Rate, Result, Verb
+from prejoin.workload.model import Attribute, Entity, Level, Rate, Result
 from prejoin.workload.program.resolved_read import resolve_read
 from prejoin.workload.read_result import Path
 from prejoin.workload.tenants import common_tenant, own_id
@@ -30,11 +30,11 @@ def check_forgotten(r: Reporter) -> None:
         return
     _lists(r)
     asked_attributes = _read_pairs(r)
-    actions = [(p, a) for p in (*w.writes, *w.deletes) for a in p.actions]
-    removed_entities = {a.entity for _, a in actions if a.verb in {Verb.DELETE, Verb.EXPIRE}}
+    actions = [(p, a) for p in w.changing for a in p.actions]
+    removed_entities = {a.entity for _, a in actions if a.verb.removes}
     creation_rates: dict[str, list[Rate | None]] = {}
     for pattern, action in actions:
-        if action.verb in {Verb.CREATE, Verb.PUT}:
+        if action.is_new:
             creation_rates.setdefault(action.entity, []).append(pattern.rate)
     for index, entity in enumerate(w.entities):
         path: Path = ("entities", index)
@@ -61,12 +61,7 @@ def check_forgotten(r: Reporter) -> None:
 
 
 def _counters(r: Reporter) -> bool:
-    return any(
-        c.op.value in {"+=", "-="}
-        for p in (*r.workload.writes, *r.workload.deletes)
-        for a in p.actions
-        for c in a.changes
-    )
+    return any(c.is_sum for p in r.workload.changing for a in p.actions for c in a.changes)
 
 
 def _lists(r: Reporter) -> None:

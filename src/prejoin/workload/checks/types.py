@@ -17,14 +17,13 @@ from prejoin.constructs.registry import ending_of
 from prejoin.types import Kind
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
-from prejoin.workload.conditions import RELATIONS, all_leaves, leaves, tests_of, ways_to_hold
+from prejoin.workload.conditions import all_leaves, leaves, tests_of, ways_to_hold
 from prejoin.workload.constants import constant
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.grammar.values import UnquotedText, write_comparison, write_constant
 from prejoin.workload.grammar.writes import write_actions
 from prejoin.workload.lookup import alternatives, bindings, changes, touched_entities
 from prejoin.workload.model import (
-    RANGES,
     Action,
     Attribute,
     Change,
@@ -219,7 +218,7 @@ def _is_true_of_expired_only(a: Attribute, op: Op | None, values: tuple[Value, .
 
 def _input(r: Reporter, path: Path, input_: Input, a: Attribute, entities: tuple[str, ...]) -> None:
     kind = a.type.kind
-    if input_.op in {Op.EXISTS, Op.NOT_EXISTS} or (input_.op is Op.CONTAINS and kind is not Kind.CONTENT):
+    if input_.op.tests_presence or (input_.op is Op.CONTAINS and kind is not Kind.CONTENT):
         pass
     elif not a.type.scalar:
         message = f"`{a.name}` is {a.type}, which cannot be compared"
@@ -229,9 +228,9 @@ def _input(r: Reporter, path: Path, input_: Input, a: Attribute, entities: tuple
         r.say(codes.UNFIT_TYPE, path, message, fix)
     elif input_.op is Op.BEGINS_WITH and kind in _UNTEXTUAL:
         r.say(codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}; `begins_with` is for text", "write `between`")
-    elif input_.op in RANGES and kind is Kind.BOOLEAN:
+    elif input_.op.is_range and kind is Kind.BOOLEAN:
         r.say(codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}, which has no range", "write `= true` or `= false`")
-    elif input_.op in RANGES and kind is Kind.ENUM:
+    elif input_.op.is_range and kind is Kind.ENUM:
         r.say(codes.UNFIT_TYPE, path, *_explain_unordered(input_.op, input_.values, a))
     _check_range(r, path, input_.op, input_.values, a)
     if input_.many and input_.op is not Op.EQ:
@@ -288,7 +287,7 @@ def _change(
 ) -> None:
     if not action.updates and (action.verb not in _WHOLE_ITEM_VERBS or change.op is not ChangeOp.SET):
         _report_senseless(r, path, write, action, change)
-    if change.op in {ChangeOp.ADD, ChangeOp.SUBTRACT} and not attribute.type.numeric:
+    if change.is_sum and not attribute.type.numeric:
         message = f"`{attribute.name}` is {attribute.type}, which cannot count"
         r.say(codes.UNFIT_TYPE, path, message, "make it a number")
     if _changed_value(r, path, write, action, entity, change, attribute):
@@ -323,7 +322,7 @@ def _changed_value(
         return True
     if not _compares_attributes(r, path, change.value, attribute, (entity.name,), _CHANGE_FIX):
         # An increment need not be within the bounds.
-        is_increment = change.op in {ChangeOp.ADD, ChangeOp.SUBTRACT}
+        is_increment = change.is_sum
         _constant(r, path, change.value, replace(attribute, min=None, max=None) if is_increment else attribute)
     return False
 
@@ -394,7 +393,7 @@ def _check_related(r: Reporter, path: Path, op: Op, a: Attribute, other: Attribu
             codes.UNKNOWN_ATTRIBUTE, path, f"there is no attribute `{name}`", "name an attribute of the same item", name
         )
         return
-    if op not in RELATIONS:
+    if not op.is_relation:
         message = f"`{op}` compares `{a.name}` with an input or a constant, and `{name}` is an attribute"
         fix = f"write comparisons, such as `{a.name} >= {name}`; or give the value as an input"
         r.say(codes.UNFIT_TYPE, path, message, fix, name)
@@ -453,20 +452,20 @@ def _explain_unfit(op: Op, values: tuple[Value, ...], a: Attribute) -> tuple[str
     DynamoDB orders texts, numbers and bytes, and finds a part only in a text, a list or a set.
     """
     kind = a.type.kind
-    if op in {Op.EXISTS, Op.NOT_EXISTS}:
+    if op.tests_presence:
         return None
     if op is Op.CONTAINS and kind in _UNCONTAINING:
         return f"`{a.name}` is {a.type}, which contains nothing", f"write `{a.name} = …`"
     if op is Op.CONTAINS and kind is not Kind.CONTENT:
         return None
-    if not a.type.scalar and (op in RANGES or any(value.param is None for value in values)):
+    if not a.type.scalar and (op.is_range or any(value.param is None for value in values)):
         fix = f"write `{a.name} contains …`" if kind in _COLLECTIONS else f"write `{a.name} exists`"
         return f"`{a.name}` is {a.type}, which cannot be compared", fix
     if op is Op.BEGINS_WITH and (kind in _UNTEXTUAL or a.ttl):  # a TTL is stored as a number
         return f"`{a.name}` is {a.type}; `begins_with` is for text", "write `between`"
-    if op in RANGES and kind is Kind.BOOLEAN:
+    if op.is_range and kind is Kind.BOOLEAN:
         return f"`{a.name}` is {a.type}, which has no range", "write `= true` or `= false`"
-    if op in RANGES and kind is Kind.ENUM:
+    if op.is_range and kind is Kind.ENUM:
         return _explain_unordered(op, values, a)
     return None
 
@@ -498,7 +497,7 @@ def _explain_unordered(op: Op, values: tuple[Value, ...], a: Attribute) -> tuple
 
 def _report_senseless(r: Reporter, path: Path, write: Write, action: Action, change: Change) -> None:
     """A change without effect: of an item that is replaced or deleted."""
-    inputs = frozenset(input_.attribute for input_ in write.inputs)
+    inputs = write.input_names
     if action.verb in _WHOLE_ITEM_VERBS:
         message = f"`{action.verb} {action.entity}` writes a whole item; `{change.op}` changes an existing item"
         fix = f"write `{write_actions((replace(action, verb=Verb.UPDATE),), inputs)}`"
@@ -534,7 +533,7 @@ def _check_changeable(r: Reporter, path: Path, write: Write, action: Action, ent
 
 def _without_bounds_for_ranges(a: Attribute, op: Op | None) -> Attribute:
     """The attribute as its values are compared: a condition that its bounds imply is superfluous, and no mistake."""
-    return a if op in (Op.EQ, Op.IN) else replace(a, min=None, max=None)
+    return a if op is not None and op.is_equality else replace(a, min=None, max=None)
 
 
 def _check_bounds(r: Reporter, path: Path, op: Op | None, values: tuple[Value, ...], a: Attribute) -> None:

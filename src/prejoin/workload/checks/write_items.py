@@ -197,7 +197,7 @@ def _whose(r: Reporter, path: Path, write: Write, check: Leaf) -> None:
 
 def _several_items(r: Reporter, path: Path, write: Write) -> None:
     """An `or` or a `not (…)` whose parts are about several items, or about an item and an input."""
-    inputs = frozenset(input_.attribute for input_ in write.inputs)
+    inputs = write.input_names
     for test in tests_of(write):
         items = {(leaf.entity, leaf.by) for leaf in leaves(test)}
         if len(items) < 2:

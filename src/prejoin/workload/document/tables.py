@@ -91,7 +91,7 @@ def _attribute_names(pattern: Read | Write, workload: Workload) -> tuple[frozens
 def _variable_names(pattern: Write, workload: Workload) -> tuple[frozenset[str]]:
     """Names that are no constants in a write: of inputs and of attributes."""
     (names,) = _attribute_names(pattern, workload)
-    return (names | {parameter.attribute for parameter in pattern.inputs},)
+    return (names | pattern.input_names,)
 
 
 ID = Column("ID", ("id",), read_line, is_required=True)

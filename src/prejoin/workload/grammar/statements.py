@@ -15,6 +15,7 @@ from prejoin.workload.model import (
     IndexKeyForm,
     IndexKeys,
     Minimise,
+    NamedPart,
     Naming,
     Need,
     OutOfScope,
@@ -226,7 +227,7 @@ def read_pin(text: str) -> Pin | None:
     if m := _UNPROVEN.match(text):
         return Unproven(m[1].strip("`"))
     if m := _NAMING.match(text):
-        return Naming(m[1].lower(), m[2])
+        return Naming(NamedPart(m[1].lower()), m[2])
     if m := _OWN.search(text):
         return _own_table(text[: m.start()], text[m.end() :].removesuffix("."))
     return None

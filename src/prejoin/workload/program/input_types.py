@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from prejoin.workload.conditions import all_leaves, leaves, values_of
 from prejoin.workload.lookup import changes
-from prejoin.workload.model import Attribute, ChangeOp, Workload, Write
+from prejoin.workload.model import Attribute, Workload, Write
 from prejoin.workload.program.resolved_write import resolve_write
 
 
@@ -41,7 +41,7 @@ def _named_attribute(workload: Workload, write: Write, name: str) -> Attribute |
         for change in changes(write, action, changed_entity) if changed_entity else ():
             if changed_entity and change.value and change.value.param == name:
                 attribute = changed_entity.attribute(change.attribute)
-                is_amount = change.op in (ChangeOp.ADD, ChangeOp.SUBTRACT)
+                is_amount = change.is_sum
                 return _without_bounds(attribute) if attribute and is_amount else attribute
     for leaf in all_leaves(write):
         checked_entity = workload.entity(leaf.entity)

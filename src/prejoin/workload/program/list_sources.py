@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from prejoin.types import Kind
 from prejoin.workload.lookup import chain, means, target
-from prejoin.workload.model import NEW, Action, Entity, RelationshipKind, Verb, Workload
+from prejoin.workload.model import Action, Entity, RelationshipKind, Verb, Workload
 from prejoin.workload.optional_inputs import source_of
 from prejoin.workload.tenants import is_owned, own_id
 
@@ -47,7 +47,7 @@ def resolve_list(step: Step) -> ListSource:
     parents = _parent_links(step)
     if parents.ambiguous:
         return parents
-    is_made = any(other.entity == step.entity.name and other.verb in NEW for other in step.write.actions)
+    is_made = any(other.entity == step.entity.name and other.is_new for other in step.write.actions)
     id_lists = {} if is_made else _given_ids(step)
     plain = _links_by_name(step, is_child=bool(parents.links))
     links = {**plain, **parents.links, **id_lists}
@@ -158,7 +158,7 @@ def _named_items(resolved_write: ResolvedWrite) -> list[tuple[Entity, dict[str, 
     for step in (*single_steps, *(step for step in other_steps if step is not None)):
         if not step.entity.id:
             continue
-        parts = [part.name for part in step.entity.id]
+        parts = step.entity.id_names
         ids = {name: name if step.is_new else step.item_sources.get(name, "") for name in parts}
         if set(ids.values()) <= inputs:
             items.append((step.entity, ids))

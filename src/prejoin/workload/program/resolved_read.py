@@ -252,7 +252,7 @@ def resolve_read(workload: Workload, read: Read) -> ResolvedRead:
 
 def _resolve(workload: Workload, read: Read) -> ResolvedRead:
     entity_names, joined_names = _asked_and_joined(read)
-    entities = tuple(entity for entity in map(workload.entity, entity_names) if entity)
+    entities = workload.entities_named(entity_names)
 
     def bound(name: str) -> dict[str, Attribute]:
         attributes: dict[str, Attribute] = {}
@@ -268,7 +268,7 @@ def _resolve(workload: Workload, read: Read) -> ResolvedRead:
     )
     returns = _return_kind(read, len(entity_names) > 1)
     tenant = tenant_of(workload, read)
-    joined_entities = [entity for entity in map(workload.entity, joined_names) if entity] if entities else []
+    joined_entities = workload.entities_named(joined_names) if entities else []
     return ResolvedRead(
         workload,
         read,

@@ -25,7 +25,6 @@ from prejoin.workload.conditions import (
 )
 from prejoin.workload.lookup import chain, changes, gives_object, means, root, target, touched_entities
 from prejoin.workload.model import (
-    NEW,
     Absence,
     Action,
     Change,
@@ -108,7 +107,7 @@ class ResolvedWrite:
 
         Then the list comes before the items that it belongs to: the repeated call finds what is left of it.
         """
-        return self.write.atomic is False and any(a.many and a.verb not in NEW for a in self.write.actions)
+        return self.write.atomic is False and any(a.is_existing_list for a in self.write.actions)
 
     @cached_property
     def inputs(self) -> Mapping[str, None]:
@@ -253,12 +252,12 @@ class Step:
     @property
     def is_new(self) -> bool:
         """Whether the caller gives whole items, which are created or replaced."""
-        return self.action.verb in NEW
+        return self.action.is_new
 
     @property
     def is_existing_list(self) -> bool:
         """Whether it is about several items that exist."""
-        return self.action.many and self.action.verb not in NEW
+        return self.action.is_existing_list
 
     @cached_property
     def is_exchanged(self) -> bool:
@@ -339,7 +338,7 @@ class Step:
         In `delete Slot[]; create Slot[]` the given objects are the new ones.
         """
         name = self.action.entity
-        is_made = any(other.entity == name and other.verb in NEW for other in self.write.actions)
+        is_made = any(other.entity == name and other.is_new for other in self.write.actions)
         return gives_object(self.write, self.entity) and not is_made
 
     @cached_property
@@ -402,7 +401,7 @@ class Step:
 
     def _with_named_id(self, sources: dict[str, str]) -> dict[str, str]:
         """The sources with the inputs after `by` for the parts of the id."""
-        ids = [attribute.name for attribute in self.entity.id]
+        ids = self.entity.id_names
         other_sources = {name: source for name, source in sources.items() if name not in ids}
         if len(self.action.by) != len(ids):
             return other_sources
@@ -431,7 +430,7 @@ class Step:
             for leaf in leaves(test):
                 if any(value.param == leaf.attribute for value in values_of(leaf)):
                     compared_names.add(leaf.attribute)
-        ids = {attribute.name for attribute in self.entity.id}
+        ids = set(self.entity.id_names)
         return compared_names - ids - self.fixed.keys()
 
     @cached_property
@@ -463,7 +462,7 @@ class Step:
         """
         if self.verb is Verb.UPSERT or self.is_new or self.is_list:
             return False
-        ids = {attribute.name for attribute in self.entity.id}
+        ids = set(self.entity.id_names)
         return not {*self.sources, *self.fixed}.isdisjoint(set(base) - ids)
 
 
@@ -494,7 +493,7 @@ class CheckedItem:
         names = set(self.step.known)
         workload = self.step.workload
         for action in self.step.write.actions if not self.by else ():
-            new = workload.entity(action.entity) if action.verb in NEW and not action.many else None
+            new = workload.entity(action.entity) if action.is_new and not action.many else None
             for attribute in new.attributes if new else ():
                 reference_target = target(workload, attribute)
                 if reference_target is not None and reference_target[0] is self.entity:
@@ -558,7 +557,7 @@ def _position(actions: list[Action], action: Action) -> int:
 
 def _children_first(workload: Workload, actions: list[Action]) -> tuple[Action, ...]:
     """The lists, each before the one that its items belong to; then the other actions."""
-    lists = [action for action in actions if action.many and action.verb not in NEW]
+    lists = [action for action in actions if action.is_existing_list]
     other_actions = [action for action in actions if action not in lists]
     ordered_lists: list[Action] = []
     while lists:
