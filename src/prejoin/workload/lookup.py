@@ -142,7 +142,7 @@ def identified(entity: Entity, names: Iterable[str]) -> bool:
     known_names = frozenset(names)
     if entity.singleton or (entity.id and known_names.issuperset(entity.id_names)):
         return True
-    return any(group and known_names.issuperset(group) for group in _declared_groups(entity))
+    return any(group and known_names.issuperset(group) for group in declared_groups(entity))
 
 
 @remembered
@@ -434,10 +434,10 @@ def taken_inputs(workload: Workload, write: Write) -> set[str]:
 def unique_groups(entity: Entity) -> list[tuple[str, ...]]:
     """The groups of attributes that are unique together; the id is not one of them."""
     ids = frozenset(entity.id_names)
-    return [group for group in dict.fromkeys(_declared_groups(entity)) if not ids.issuperset(group)]
+    return [group for group in dict.fromkeys(declared_groups(entity)) if not ids.issuperset(group)]
 
 
-def _declared_groups(entity: Entity) -> list[tuple[str, ...]]:
+def declared_groups(entity: Entity) -> list[tuple[str, ...]]:
     """The groups of unique attributes as the document has them: each flag `unique`, then the line Unique."""
     flags = [(attribute.name,) for attribute in entity.attributes if attribute.unique]
     return [*flags, *entity.unique]

@@ -99,10 +99,9 @@ def _created_with(workload: Workload, entity: Entity, attribute: Attribute) -> s
     """The constant that an attribute has in a new item: OPEN of `create Invoice (status = OPEN)`."""
     for write in workload.writes:
         for action in write.actions:
-            if action.entity == entity.name and action.is_new:
-                for change in action.changes:
-                    if change.attribute == attribute.name:
-                        return _constant(change)
+            for change in action.changes if action.is_new and action.entity == entity.name else ():
+                if change.attribute == attribute.name:
+                    return _constant(change)
     return None
 
 
@@ -262,20 +261,18 @@ def state_attributes(workload: Workload, entity: Entity) -> Iterator[StateAttrib
     Every update that sets such an attribute sets the state, too, and no write names it when the item is created. An
     object that is created whole could have it, but a ticket is not sold when it is new.
     """
-    writes_and_actions = [
-        (write, action) for write in workload.changing for action in write.actions if action.entity == entity.name
-    ]
-    updates = [_Update.of(write, action, entity) for write, action in writes_and_actions if action.updates]
+    actions = workload.actions_on(entity.name)
+    updates = [_Update.of(write, action, entity) for write, action in actions if action.updates]
     for attribute in entity.attributes:
         setting_updates = [update for update in updates if update.sets(attribute.name)]
-        is_given = any(_gives(write, action, entity, attribute) for write, action in writes_and_actions)
+        is_given = any(_gives(write, action, entity, attribute) for write, action in actions)
         if not attribute.optional or not setting_updates or is_given:
             continue
         for state in entity.attributes:
-            targets = [update.target(state) for update in updates if state.name in update.changes]
-            setting_targets = [update.target(state) for update in setting_updates]
             members = _members(state)
-            if members and {*targets, *setting_targets} <= {*members}:
+            targets = {update.target(state) for update in updates if state.name in update.changes}
+            setting_targets = [update.target(state) for update in setting_updates]
+            if members and targets.union(setting_targets).issubset(members):
                 first_states = tuple(filter(None, setting_targets))
                 states_having_it = _states_with(attribute, state, first_states, updates)
                 yield StateAttribute(attribute.name, state.name, first_states, frozenset(members) - states_having_it)
@@ -346,11 +343,11 @@ def _gives(write: Write, action: Action, entity: Entity, attribute: Attribute) -
 
     The input `Ticket` stands for all attributes, and names none.
     """
-    inputs = write.input_names
-    if inputs >= entity.types.keys():
-        inputs = frozenset()
-    named_attributes = inputs | {change.attribute for change in action.changes}
-    return action.is_new and attribute.name in named_attributes
+    if not action.is_new:
+        return False
+    is_whole = write.input_names >= entity.types.keys()
+    is_input = attribute.name in write.input_names and not is_whole
+    return is_input or any(change.attribute == attribute.name for change in action.changes)
 
 
 def _constant(change: Change) -> str | None:
