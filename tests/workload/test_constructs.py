@@ -63,8 +63,16 @@ def constants(module: ModuleType) -> Iterator[str]:
         if isinstance(value, Mapping):
             yield from (key for key in value if isinstance(key, str) and key)
         elif isinstance(value, re.Pattern) and not name.startswith("_TOKEN"):
-            plain = re.sub(r"\\.|\?P<\w+>|\[[^\]]*\]", " ", value.pattern)
-            yield from (f"…{part}" for part in re.findall(r"[A-Za-z]{3,}", plain))
+            yield from parts_of(value)
+        elif name == "_UNIQUE_PHRASES":
+            yield from value
+        elif name == "_PIN_FORMS":
+            yield from (part for form in value for part in parts_of(form.pattern))
+
+
+def parts_of(pattern: re.Pattern[str]) -> Iterator[str]:
+    plain = re.sub(r"\\.|\?P<\w+>|\[[^\]]*\]", " ", pattern.pattern)
+    yield from (f"…{part}" for part in re.findall(r"[A-Za-z]{3,}", plain))
 
 
 def enums() -> Iterator[str]:
@@ -78,7 +86,7 @@ KEYWORDS = sorted({*enums(), *(word for module in MODULES for find in (arguments
 
 
 def test_the_walk_finds_the_grammar() -> None:
-    modules = {path.stem for path in Path(str(grammar.__path__[0])).glob("*.py")} - {"__init__", "constructs"}
+    modules = {path.stem for path in Path(str(grammar.__path__[0])).glob("*.py")} - {"__init__"}
     assert modules == set(NAMES)
     for word in (
         "append",

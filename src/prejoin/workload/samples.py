@@ -264,18 +264,25 @@ def state_attributes(workload: Workload, entity: Entity) -> Iterator[StateAttrib
     actions = workload.actions_on(entity.name)
     updates = [_Update.of(write, action, entity) for write, action in actions if action.updates]
     for attribute in entity.attributes:
-        setting_updates = [update for update in updates if update.sets(attribute.name)]
         is_given = any(_gives(write, action, entity, attribute) for write, action in actions)
-        if not attribute.optional or not setting_updates or is_given:
+        if not attribute.optional or is_given:
             continue
         for state in entity.attributes:
-            members = _members(state)
-            targets = {update.target(state) for update in updates if state.name in update.changes}
-            setting_targets = [update.target(state) for update in setting_updates]
-            if members and targets.union(setting_targets).issubset(members):
-                first_states = tuple(filter(None, setting_targets))
+            if first_states := _first_states(attribute, state, updates):
                 states_having_it = _states_with(attribute, state, first_states, updates)
-                yield StateAttribute(attribute.name, state.name, first_states, frozenset(members) - states_having_it)
+                before = frozenset(_members(state)) - states_having_it
+                yield StateAttribute(attribute.name, state.name, first_states, before)
+
+
+def _first_states(attribute: Attribute, state: Attribute, updates: Sequence[_Update]) -> tuple[str, ...]:
+    """The states in which items get an attribute; none if it does not come with this state."""
+    setting_updates = [update for update in updates if update.sets(attribute.name)]
+    targets = [update.target(state) for update in setting_updates]
+    targets += [update.target(state) for update in updates if state.name in update.changes]
+    members = _members(state)
+    if not members or not setting_updates or not set(targets).issubset(members):
+        return ()
+    return tuple(filter(None, targets[: len(setting_updates)]))
 
 
 def _states_with(

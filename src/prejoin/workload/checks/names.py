@@ -4,43 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import assert_never
 
 from prejoin.diagnostics import Code
-from prejoin.keys import fields_of
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.conditions import all_leaves, values_of
 from prejoin.workload.grammar.lexer import WORD
+from prejoin.workload.grammar.statements import mentions_of
 from prejoin.workload.lookup import EITHER, bare_name, bindings, changes, did_you_mean, target, undecided
 from prejoin.workload.model import (
-    Accept,
     Action,
-    AtMost,
     Attribute,
     AttributeName,
     Change,
     Comparison,
-    ContentPlace,
-    CounterShards,
     Entity,
-    FixedKey,
-    IndexKeys,
     Leaf,
-    Minimise,
-    Naming,
-    OutOfScope,
-    OwnTable,
     Pattern,
     Read,
     Relationship,
     RelationshipKind,
-    Spread,
-    Under,
     Uniqueness,
-    Unproven,
     Value,
-    Without,
     Write,
 )
 from prejoin.workload.program.input_types import attribute_of_input
@@ -430,28 +415,14 @@ def _known_pattern(r: Reporter, path: Path, id_: str) -> None:
 
 def _decisions(r: Reporter) -> None:
     for index, decision in enumerate(r.workload.decisions):
+        if decision.pin is None:
+            continue
         path: Path = ("decisions", index)
-        match decision.pin:
-            case Under():
-                _known_entity(r, path, decision.pin.entity)
-                _known_entity(r, path, decision.pin.parent)
-            case Without() | Spread():
-                _known_entity(r, path, decision.pin.entity)
-            case CounterShards() | ContentPlace() as pin:
-                known_entity = _known_entity(r, path, pin.entity) and r.workload.entity(pin.entity)
-                if known_entity and not known_entity.attribute(pin.attribute):
-                    _unknown_attribute(r, path, pin.attribute, [known_entity])
-            case FixedKey():
-                if _known_entity(r, path, decision.pin.entity) and (entity := r.workload.entity(decision.pin.entity)):
-                    for name in fields_of(decision.pin.pk + decision.pin.sk):
-                        if not entity.attribute(name):
-                            _unknown_attribute(r, path, name, [entity])
-            case OwnTable():
-                for name in decision.pin.entities:
-                    _known_entity(r, path, name)
-            case Accept() | OutOfScope() | Unproven():
-                _known_pattern(r, path, decision.pin.pattern)
-            case AtMost() | Minimise() | IndexKeys() | Naming() | None:
-                pass
-            case _:
-                assert_never(decision.pin)
+        mentions = mentions_of(decision.pin)
+        known_names = [name for name in mentions.entities if _known_entity(r, path, name)]
+        for entity in r.workload.entities_named(known_names):
+            for name in mentions.attributes:
+                if not entity.attribute(name):
+                    _unknown_attribute(r, path, name, [entity])
+        if mentions.pattern:
+            _known_pattern(r, path, mentions.pattern)

@@ -484,13 +484,7 @@ def _explain_unfit(op: Op, values: tuple[Value, ...], a: Attribute, is_read: boo
     is_typed_equality = not is_read and not op.is_range and all(value.param is not None for value in values)
     if not a.type.scalar and not is_typed_equality:
         return f"`{a.name}` is {a.type}, which cannot be compared", _uncomparable_fix(a, is_read)
-    if op is Op.BEGINS_WITH and (kind in _UNTEXTUAL or a.ttl):  # a TTL is stored as a number
-        return f"`{a.name}` is {a.type}; `begins_with` is for text", "write `between`"
-    if op.is_range and kind is Kind.BOOLEAN:
-        return f"`{a.name}` is {a.type}, which has no range", "write `= true` or `= false`"
-    if op.is_range and kind is Kind.ENUM:
-        return _explain_unordered(op, values, a)
-    return None
+    return _explain_unordered(op, values, a) if op.is_range else None
 
 
 def _uncomparable_fix(a: Attribute, is_read: bool) -> str:
@@ -504,7 +498,16 @@ def _uncomparable_fix(a: Attribute, is_read: bool) -> str:
     return fix
 
 
-def _explain_unordered(op: Op, values: tuple[Value, ...], a: Attribute) -> tuple[str, str]:
+def _explain_unordered(op: Op, values: tuple[Value, ...], a: Attribute) -> tuple[str, str] | None:
+    """Why values of a type have no ranges, or none that begin with a text; None if they have."""
+    if op is Op.BEGINS_WITH and (a.type.kind in _UNTEXTUAL or a.ttl):  # a TTL is stored as a number
+        return f"`{a.name}` is {a.type}; `begins_with` is for text", "write `between`"
+    if a.type.kind is Kind.BOOLEAN:
+        return f"`{a.name}` is {a.type}, which has no range", "write `= true` or `= false`"
+    return _explain_members(op, values, a) if a.type.kind is Kind.ENUM else None
+
+
+def _explain_members(op: Op, values: tuple[Value, ...], a: Attribute) -> tuple[str, str]:
     """The message about a range of an enum, and the members that are probably meant.
 
     DynamoDB would compare letters: of `LOW | MID | HIGH`, `LOW` and `HIGH` are both below `MID`.
