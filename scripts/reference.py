@@ -13,6 +13,7 @@ from pathlib import Path
 
 import prejoin
 import prejoin.testing
+from grammar_guide import TABLES, as_markdown
 from prejoin._exports import HOMES
 from prejoin.cli.commands.schema import envelope_schema
 from prejoin.design import codes as design_codes
@@ -20,7 +21,6 @@ from prejoin.migrate import codes as migrate_codes
 from prejoin.pipeline import codes as pipeline_codes
 from prejoin.workload import codes as workload_codes
 from prejoin.workload.files import json_schema
-from prejoin.workload.grammar.constructs import TABLES, as_markdown
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 GUIDE = "guides/access-patterns.md"

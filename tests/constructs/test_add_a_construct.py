@@ -136,6 +136,8 @@ SCRIPT = """
 import sys
 from pathlib import Path
 
+from grammar_guide import TABLES
+
 import prejoin
 from prejoin.design.cost.bill import bill
 from prejoin.design.document.write_document import write_document
@@ -147,7 +149,6 @@ from prejoin.pipeline.build.generated_tests import run_tests
 from prejoin.proof.prove import prove
 from prejoin.render.python.package import Options, render_package, render_python
 from prejoin.workload.files import read_text, write_text
-from prejoin.workload.grammar.constructs import TABLES
 
 assert Path(prejoin.__file__).is_relative_to(sys.argv[1]), prejoin.__file__
 text = Path(sys.argv[2]).read_text()
@@ -213,6 +214,10 @@ def test_a_construct_is_a_module_a_field_and_a_line_of_registration(tmp_path: Pa
     (tmp_path / "script.py").write_text(SCRIPT)
     command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path), str(tmp_path / "pages.md")]
     result = subprocess.run(
-        command, capture_output=True, text=True, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path), "PATH": ""}
+        command,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={"PYTHONPATH": f"{tmp_path}:{ROOT / 'scripts'}", "PATH": ""},
     )
     assert result.stdout.strip() == "added", result.stderr[-3000:]

@@ -10,6 +10,7 @@ from typing import get_args
 import pytest
 from msgspec.structs import replace
 
+from grammar_guide import DECISIONS
 from prejoin.design.checks import check_design
 from prejoin.design.cost.bill import bill
 from prejoin.design.layout.index_keys import is_natural_index, natural_form
@@ -21,7 +22,6 @@ from prejoin.diagnostics import has_errors
 from prejoin.workload.checks import check
 from prejoin.workload.files import read_text
 from prejoin.workload.grammar import statements
-from prejoin.workload.grammar.constructs import DECISIONS
 from prejoin.workload.grammar.statements import read_pin, write_pin
 from prejoin.workload.model import (
     Accept,

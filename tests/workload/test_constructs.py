@@ -12,12 +12,12 @@ from types import ModuleType
 
 import pytest
 
+import grammar_guide
+from grammar_guide import TABLES, GrammarTable
 from prejoin.types import Kind
 from prejoin.workload import grammar, model
 from prejoin.workload.document import tables
 from prejoin.workload.document.columns import KnownNames, known_names, normal
-from prejoin.workload.grammar import constructs
-from prejoin.workload.grammar.constructs import TABLES, GrammarTable
 from prejoin.workload.grammar.lexer import Inexact
 
 ROOT = Path(__file__).parents[2]
@@ -63,8 +63,16 @@ def constants(module: ModuleType) -> Iterator[str]:
         if isinstance(value, Mapping):
             yield from (key for key in value if isinstance(key, str) and key)
         elif isinstance(value, re.Pattern) and not name.startswith("_TOKEN"):
-            plain = re.sub(r"\\.|\?P<\w+>|\[[^\]]*\]", " ", value.pattern)
-            yield from (f"…{part}" for part in re.findall(r"[A-Za-z]{3,}", plain))
+            yield from parts_of(value)
+        elif name == "_UNIQUE_PHRASES":
+            yield from value
+        elif name == "_PIN_FORMS":
+            yield from (part for form in value for part in parts_of(form.pattern))
+
+
+def parts_of(pattern: re.Pattern[str]) -> Iterator[str]:
+    plain = re.sub(r"\\.|\?P<\w+>|\[[^\]]*\]", " ", pattern.pattern)
+    yield from (f"…{part}" for part in re.findall(r"[A-Za-z]{3,}", plain))
 
 
 def enums() -> Iterator[str]:
@@ -78,7 +86,7 @@ KEYWORDS = sorted({*enums(), *(word for module in MODULES for find in (arguments
 
 
 def test_the_walk_finds_the_grammar() -> None:
-    modules = {path.stem for path in Path(str(grammar.__path__[0])).glob("*.py")} - {"__init__", "constructs"}
+    modules = {path.stem for path in Path(str(grammar.__path__[0])).glob("*.py")} - {"__init__"}
     assert modules == set(NAMES)
     for word in (
         "append",
@@ -103,7 +111,7 @@ def test_every_keyword_of_the_grammar_occurs_in_the_table() -> None:
         part = word.removeprefix("…").lower()
         if not (part in text if word.startswith("…") else occurs(part, text) or occurs(f"{part}s", text)):
             missing.append(part)
-    assert missing == [], "add examples with them to grammar/constructs.py"
+    assert missing == [], "add examples with them to scripts/grammar_guide.py"
 
 
 @pytest.mark.parametrize("table", [table for table in TABLES if table.read], ids=lambda table: table.title)
@@ -125,12 +133,12 @@ def test_an_example_that_is_not_exact_would_be_found() -> None:
 @pytest.mark.parametrize(
     ("table", "names"),
     [
-        (constructs.READS, tables.READS.names),
-        (constructs.WRITES, known_names([*tables.WRITES.columns, *tables.DELETES.columns])),
-        (constructs.COLLECTIONS, tables.COLLECTIONS.names),
-        (constructs.LABELS, known_names(tables.ENTITY_LABELS)),
-        (constructs.CONTEXT, known_names(tables.CONTEXT_LABELS)),
-        (constructs.SECTIONS, KnownNames(tables.SECTIONS)),
+        (grammar_guide.READS, tables.READS.names),
+        (grammar_guide.WRITES, known_names([*tables.WRITES.columns, *tables.DELETES.columns])),
+        (grammar_guide.COLLECTIONS, tables.COLLECTIONS.names),
+        (grammar_guide.LABELS, known_names(tables.ENTITY_LABELS)),
+        (grammar_guide.CONTEXT, known_names(tables.CONTEXT_LABELS)),
+        (grammar_guide.SECTIONS, KnownNames(tables.SECTIONS)),
     ],
     ids=lambda v: v.title if isinstance(v, GrammarTable) else "",
 )
@@ -150,4 +158,4 @@ def test_the_guide_has_every_table() -> None:
     titles = re.findall(r"<!-- table: (.+) -->", GUIDE)
     assert sorted(titles) == sorted(table.title for table in TABLES)
     for table in TABLES:
-        assert constructs.as_markdown(table) in GUIDE
+        assert grammar_guide.as_markdown(table) in GUIDE

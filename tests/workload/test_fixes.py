@@ -68,6 +68,7 @@ FOLLOWED: dict[str, list[object]] = {
     "PJ207": [(("status = AWAY", "status = OUT"),), (("min 21", "min 19"),)],
     "PJ208": [
         (("| x | tags | Count", "| x | filter tags contains | Count"),),
+        (("filter loanCount contains 1", "filter loanCount = 1"),),
         (("unique, max 80", "unique, 80 B"),),
     ],
     "PJ209": [(("(integer, → Member)", "(uuid, → Member)"),)],

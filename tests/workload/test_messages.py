@@ -171,6 +171,7 @@ CASES = [
     ("PJ206", "Loan lives under Member", "AP-099 is out of scope", "AP-099", "ID"),
     ("PJ207", "status = OUT,", "status = AWAY,", "status = AWAY", "`OUT`"),
     ("PJ208", "| dueOn ASC |", "| dueOn ASC |\n| AP-009 | Member | x | tags | Count | - | No | Cold | Eventual | No |", "tags", "contains"),
+    ("PJ208", "| dueOn ASC |", "| dueOn ASC |\n| AP-009 | Member | x | filter loanCount contains 1 | Count | - | No | Cold | Eventual | No |", "filter loanCount contains 1", "`loanCount = …`"),
     ("PJ207", "`loanCount` (integer, mutable)", "`loanCount` (integer, mutable, min 21)", "loanCount", "`min 19`"),
     ("PJ208", "`email` (string, unique)", "`email` (string, unique, max 80)", "`email`", "`50 B`"),
     ("PJ212", "`loanCount` (integer, mutable)", "`loanCount` (integer, mutable, min 9, max 5)", "`loanCount`", "`min 5, max 9`"),

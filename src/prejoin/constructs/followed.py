@@ -104,7 +104,7 @@ def _reference(workload: Workload, entity: Entity, source: Entity, via: str) -> 
         return None
     other_holders = {part.name: own.name for part, own in foreign_parts(workload, entity, source, options[0])}
     holders = {**other_holders, **dict(zip(parts, (option.name for option in options), strict=True))}
-    ids = [attribute.name for attribute in source.id]
+    ids = source.id_names
     return {name: holders[name] for name in ids} if holders.keys() == set(ids) else None
 
 

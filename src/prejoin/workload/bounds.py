@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, assert_never
 
-from prejoin.workload.lookup import changes
+from prejoin.workload.lookup import changes, touched_entities
 from prejoin.workload.model import (
     Attribute,
     Change,
@@ -25,10 +25,9 @@ def is_bounded(attribute: Attribute) -> bool:
 
 def input_attribute(workload: Workload, write: Write, name: str) -> Attribute | None:
     """The attribute that an input of a write is, of any entity of the row. One with bounds comes first."""
-    names = dict.fromkeys((*write.entities, *(action.entity for action in write.actions)))
-    entities = [entity for name in names if (entity := workload.entity(name))]
-    attributes = [attribute for entity in entities if (attribute := entity.attribute(name))]
-    return next(filter(is_bounded, attributes), next(iter(attributes), None))
+    attributes = [entity.attribute(name) for entity in touched_entities(workload, write)]
+    same_named = list(filter(None, attributes))
+    return next(filter(is_bounded, same_named), next(iter(same_named), None))
 
 
 def input_bounds(workload: Workload, write: Write, name: str) -> tuple[int | None, int | None]:
@@ -39,9 +38,11 @@ def input_bounds(workload: Workload, write: Write, name: str) -> tuple[int | Non
 
 def has_bounded_sum(step: Step) -> bool:
     """Whether a step adds to a number that has bounds, so that it is refused if the sum is beyond them."""
-    sums = [change for change in step.changes if change.op in (ChangeOp.ADD, ChangeOp.SUBTRACT)]
-    attributes = [step.entity.attribute(change.attribute) for change in sums]
-    return any(attribute is not None and is_bounded(attribute) for attribute in attributes)
+    for change in step.changes:
+        attribute = step.entity.attribute(change.attribute) if change.is_sum else None
+        if attribute is not None and is_bounded(attribute):
+            return True
+    return False
 
 
 def must_be_positive(workload: Workload, write: Write, change: Change) -> bool:
@@ -89,15 +90,11 @@ def may_leave_bounds(workload: Workload, entity: Entity, attribute: Attribute) -
     """
     if not is_bounded(attribute):
         return ""
-    for write in (*workload.writes, *workload.deletes):
-        for action in write.actions:
-            if action.entity != entity.name:
-                continue
-            for change in changes(write, action, entity):
-                if change.attribute != attribute.name or change.op not in (ChangeOp.ADD, ChangeOp.SUBTRACT):
-                    continue
-                if attribute.max is not None or not _only_grows(workload, write, change):
-                    return write.id
+    for write, action in workload.actions_on(entity.name):
+        for change in changes(write, action, entity):
+            is_sum = change.is_sum and change.attribute == attribute.name
+            if is_sum and (attribute.max is not None or not _only_grows(workload, write, change)):
+                return write.id
     return ""
 
 

@@ -11,22 +11,13 @@ of the same items differ in names only, and are compared in the names of one of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import TypeVar
 
 from msgspec.structs import replace
 
-from prejoin.workload.conditions import with_leaves
-from prejoin.workload.model import (
-    Attribute,
-    Cardinality,
-    Condition,
-    Entity,
-    Read,
-    Relationship,
-    Uniqueness,
-    Workload,
-    Write,
-)
+from prejoin.workload.model import Entity, Read, Workload, Write
+from prejoin.workload.renaming import Rename, rename_in_actions, rename_in_figures, rename_references, rename_tenant
 
 PatternOf = TypeVar("PatternOf", Read, Write)
 
@@ -38,7 +29,7 @@ def entity_renames(names_of_old: Iterable[str], names_of_new: Iterable[str], *wo
     """
     in_old, in_new = frozenset(names_of_old), frozenset(names_of_new)
     renames: dict[str, str] = {}
-    for entity in (entity for workload in workloads for entity in workload.entities):
+    for entity in chain.from_iterable(workload.entities for workload in workloads):
         for before, after in ((entity.renamed_from, entity.name), (entity.name, entity.renamed_from)):
             is_gone = before in in_old and before not in in_new
             is_new = after in in_new and after not in in_old
@@ -50,22 +41,25 @@ def entity_renames(names_of_old: Iterable[str], names_of_new: Iterable[str], *wo
 def has_former_names(workload: Workload) -> bool:
     """Whether a document says of an entity, an attribute or a member of an enum that it had another name."""
     for entity in workload.entities:
-        if entity.renamed_from or any(
-            attribute.renamed_from or attribute.renamed_members for attribute in entity.attributes
-        ):
+        if entity.renamed_from:
+            return True
+        if any(attribute.renamed_from or attribute.renamed_members for attribute in entity.attributes):
             return True
     return False
 
 
 def with_entity_names(workload: Workload, names: Mapping[str, str]) -> Workload:
     """The entities of a workload with other names. Its patterns and decisions are left out."""
+
+    def rename(name: str) -> str:
+        return names.get(name, name)
+
     context = workload.context
     if context and context.tenant:
-        tenant, owner = context.tenant, workload.tenant_entity
-        exempt = tuple(names.get(name, name) for name in tenant.exempt)
-        tenant = replace(tenant, entity=names.get(owner.name, owner.name) if owner else "", exempt=exempt)
-        context = replace(context, tenant=tenant)
-    entities = tuple(_entity(entity, names) for entity in workload.entities)
+        # The entity of the tenants may be the one that their id is named after, which a new name would not show.
+        owner = workload.tenant_entity.name if workload.tenant_entity else ""
+        context = rename_tenant(replace(context, tenant=replace(context.tenant, entity=owner)), rename)
+    entities = tuple(_entity(entity, rename) for entity in workload.entities)
     return replace(
         workload, context=context, entities=entities, reads=(), writes=(), deletes=(), collections=(), decisions=()
     )
@@ -73,59 +67,22 @@ def with_entity_names(workload: Workload, names: Mapping[str, str]) -> Workload:
 
 def pattern_with_names(pattern: PatternOf, names: Mapping[str, str]) -> PatternOf:
     """A pattern with other names of its entities."""
-    entities = tuple(names.get(name, name) for name in pattern.entities)
-    if isinstance(pattern, Read):
-        return replace(pattern, entities=entities)
-    actions = tuple(replace(action, entity=names.get(action.entity, action.entity)) for action in pattern.actions)
-    checks = tuple(_condition(condition, names) for condition in pattern.checks)
-    return replace(pattern, entities=entities, actions=actions, checks=checks)
+
+    def rename(name: str) -> str:
+        return names.get(name, name)
+
+    pattern = replace(pattern, entities=tuple(map(rename, pattern.entities)))
+    return pattern if isinstance(pattern, Read) else rename_in_actions(pattern, rename)
 
 
-def _condition(condition: Condition, names: Mapping[str, str]) -> Condition:
-    if isinstance(condition, Uniqueness):
-        return replace(condition, entity=names.get(condition.entity, condition.entity))
-    return with_leaves(condition, lambda leaf: replace(leaf, entity=names.get(leaf.entity, leaf.entity)))
-
-
-def _entity(entity: Entity, names: Mapping[str, str]) -> Entity:
+def _entity(entity: Entity, rename: Rename) -> Entity:
+    entity = rename_in_figures(entity, rename)
+    relationships = [replace(r, via=tuple(map(rename, r.via))) for r in entity.relationships]
     return replace(
         entity,
-        name=names.get(entity.name, entity.name),
+        name=rename(entity.name),
         renamed_from="",
-        attributes=tuple(_attribute(attribute, names) for attribute in entity.attributes),
-        relationships=tuple(_relationship(relationship, names) for relationship in entity.relationships),
-        cardinality=tuple(_cardinality(cardinality, names) for cardinality in entity.cardinality),
-        excludes=tuple(names.get(name, name) for name in entity.excludes),
+        attributes=tuple(rename_references(attribute, rename) for attribute in entity.attributes),
+        relationships=tuple(relationships),
+        excludes=tuple(map(rename, entity.excludes)),
     )
-
-
-def _attribute(attribute: Attribute, names: Mapping[str, str]) -> Attribute:
-    follows = attribute.follows
-    return replace(
-        attribute,
-        references=_path(attribute.references, names),
-        references_or=tuple(_path(path, names) for path in attribute.references_or),
-        copy_of=_path(attribute.copy_of, names),
-        snapshot_of=_path(attribute.snapshot_of, names),
-        follows=replace(follows, source=_path(follows.source, names)) if follows else None,
-    )
-
-
-def _path(text: str, names: Mapping[str, str]) -> str:
-    """`User` or `User.name` with another name of the entity."""
-    entity, dot, attribute = text.partition(".")
-    return f"{names.get(entity, entity)}{dot}{attribute}"
-
-
-def _relationship(relationship: Relationship, names: Mapping[str, str]) -> Relationship:
-    via = tuple(names.get(name, name) for name in relationship.via)
-    return replace(
-        relationship,
-        left=names.get(relationship.left, relationship.left),
-        right=names.get(relationship.right, relationship.right),
-        via=via,
-    )
-
-
-def _cardinality(cardinality: Cardinality, names: Mapping[str, str]) -> Cardinality:
-    return replace(cardinality, per=names.get(cardinality.per, cardinality.per))

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from prejoin.constructs.registry import added_changes, maintained
 from prejoin.types import STRING, Kind
-from prejoin.workload.conditions import all_leaves, params_of, values_of
+from prejoin.workload.conditions import all_leaves, params_of
 from prejoin.workload.memo import remembered
 from prejoin.workload.model import (
-    NEW,
     Action,
     Attribute,
+    AttributeName,
     Change,
     Entity,
     Input,
@@ -24,7 +24,7 @@ from prejoin.workload.model import (
     Workload,
     Write,
 )
-from prejoin.workload.tenants import common_tenant, is_owned
+from prejoin.workload.tenants import common_tenant, is_owned, own_id
 
 _MAX_CANDIDATES = 100
 """With more candidates than this, only those with the same first letter are compared, because comparing is slow."""
@@ -48,6 +48,16 @@ def suggest(name: str, candidates: Iterable[str]) -> str | None:
     return names_in_lower_case[close_names[0]] if close_names else None
 
 
+def did_you_mean(name: str, candidates: Iterable[str], otherwise: str) -> tuple[str, str]:
+    """The candidate that a name probably means, empty if there is none, and the fix: that one, or `otherwise`.
+
+    >>> did_you_mean("user", ["User"], "name an entity")
+    ('User', 'did you mean `User`?')
+    """
+    near = suggest(name, candidates) or ""
+    return near, f"did you mean `{near}`?" if near else otherwise
+
+
 def bare_name(name: str) -> str:
     """A name without its entity: `Order.userId` becomes `userId`. Of several names for one value it is the first.
 
@@ -59,26 +69,24 @@ def bare_name(name: str) -> str:
 
 def target(workload: Workload, attribute: Attribute) -> tuple[Entity, Attribute] | None:
     """The entity and id attribute that a reference holds; None if that is ambiguous."""
-    name, _, field = attribute.references.partition(".")
+    name, field = AttributeName.parse(attribute.references)
     entity = workload.entity(name)
     if entity is None:
         return None
     if field:
         id_attribute = entity.attribute(field)
-        return (entity, id_attribute) if id_attribute else None
-    if len(entity.id) == 1:
-        return entity, entity.id[0]
-    id_part_of_same_name = next((a for a in entity.id if a.name == attribute.name), None)
-    return (entity, id_part_of_same_name) if id_part_of_same_name else None
+    elif len(entity.id) == 1:
+        id_attribute = entity.id[0]
+    else:  # of several parts it is the one of the same name
+        id_attribute = next((part for part in entity.id if part.name == attribute.name), None)
+    return (entity, id_attribute) if id_attribute else None
 
 
 def targets(workload: Workload, attribute: Attribute) -> list[tuple[Entity, Attribute]]:
     """All entities and id attributes that a reference may hold: `→ User | Organization` has two."""
-    single_references = (
-        replace(attribute, references=name) for name in (attribute.references, *attribute.references_or)
-    )
-    reference_targets = (target(workload, reference) for reference in single_references)
-    return [entity_and_id for entity_and_id in reference_targets if entity_and_id]
+    names = (attribute.references, *attribute.references_or)
+    reference_targets = (target(workload, replace(attribute, references=name)) for name in names)
+    return list(filter(None, reference_targets))
 
 
 def chain(workload: Workload, entity: Entity, attribute: Attribute) -> list[tuple[str, str]]:
@@ -97,22 +105,28 @@ def _chain(workload: Workload, entity: Entity, attribute: Attribute) -> list[tup
             break
         links.append((next_link[0].name, attribute.name))
     if attribute.references_or:
-        links += [(e.name, a.name) for e, a in targets(workload, attribute)]
-    if shared_id := next(
-        (name for owner, attribute_name in links if (name := _shared_id(workload, owner, attribute_name))), ""
-    ):
+        links += [(owner.name, id_attribute.name) for owner, id_attribute in targets(workload, attribute)]
+    shared_ids = filter(None, (_shared_id(workload, *link) for link in links))
+    if shared_id := next(shared_ids, ""):
         links.append(("", shared_id))  # the ids of several entities that one attribute may hold are one kind of value
-    tenant = workload.tenant
-    if tenant and links[-1][1] == tenant.attribute and is_owned(workload, links[-1][0]):
-        links.append(("", tenant.attribute))  # tenants need not be an entity: their ids come from outside
+    if links[-1][1] == workload.tenant_attribute and is_owned(workload, links[-1][0]):
+        # Tenants need not be an entity: their ids come from outside.
+        links.append(("", workload.tenant_attribute))
     return links
+
+
+@remembered
+def attributes_referring_to(workload: Workload, entity: Entity, parent: str, part: str) -> tuple[Attribute, ...]:
+    """The attributes of an entity whose values come, along references, from an attribute of another entity."""
+    return tuple(a for a in entity.attributes if (parent, part) in chain(workload, entity, a)[1:])
 
 
 def _shared_id(workload: Workload, owner: str, name: str) -> str:
     """The name of the kind of value that an entity's id shares with the ids of others; empty if it shares none."""
     entity = workload.entity(owner) if owner in workload.shared_ids else None
-    own = entity and [a.name for a in entity.id if a.name not in common_tenant(workload, owner)]
-    return workload.shared_ids[owner] if own == [name] else ""
+    if entity is None or [part.name for part in own_id(workload, entity)] != [name]:
+        return ""
+    return workload.shared_ids[owner]
 
 
 def root(workload: Workload, entity: Entity, attribute: Attribute) -> tuple[str, str]:
@@ -125,11 +139,10 @@ def root(workload: Workload, entity: Entity, attribute: Attribute) -> tuple[str,
 
 def identified(entity: Entity, names: Iterable[str]) -> bool:
     """Whether some attributes identify one item of an entity: they contain its id or a unique value."""
-    known_names = set(names)
-    unique_groups = [{a.name} for a in entity.attributes if a.unique] + [set(group) for group in entity.unique]
-    return entity.singleton or any(
-        group <= known_names for group in [{a.name for a in entity.id}, *unique_groups] if group
-    )
+    known_names = frozenset(names)
+    if entity.singleton or (entity.id and known_names.issuperset(entity.id_names)):
+        return True
+    return any(group and known_names.issuperset(group) for group in declared_groups(entity))
 
 
 @remembered
@@ -142,26 +155,36 @@ def foreign_key(
     to `Ticket.ticketId`, `Comment.tenantId` and `Ticket.tenantId` are both the id of the tenant. With `names`, no other
     attributes are considered.
     """
-    candidate_names = {a.name for a in entity.attributes} if names is None else set(names)
+    candidate_names = frozenset(entity.types if names is None else names)
+    related = _key_of_relationship(entity, parent, candidate_names)
+    return related or _key_of_references(workload, entity, parent, candidate_names)
+
+
+def _key_of_relationship(entity: Entity, parent: Entity, candidate_names: frozenset[str]) -> frozenset[str] | None:
+    """The attributes that `Parent 1:N Entity via …` lists, if they are a whole id."""
     for relationship in (*parent.relationships, *entity.relationships):
         is_between = (relationship.left, relationship.right) == (parent.name, entity.name) and parent is not entity
-        if (
-            is_between
-            and relationship.via
-            and len(relationship.via) == len(parent.id)
-            and candidate_names.issuperset(relationship.via)
-        ):
+        is_whole = bool(relationship.via) and len(relationship.via) == len(parent.id)
+        if is_between and is_whole and candidate_names.issuperset(relationship.via):
             return frozenset(relationship.via)
+    return None
+
+
+def _key_of_references(
+    workload: Workload, entity: Entity, parent: Entity, candidate_names: frozenset[str]
+) -> frozenset[str] | None:
     holders: set[str] = set()
     is_linked = False
     for part in parent.id:
-        candidates = [a for a in entity.attributes if a.name in candidate_names - holders]
-        referring = [a.name for a in candidates if (parent.name, part.name) in chain(workload, entity, a)[1:]]
-        same_kind = [a.name for a in candidates if _same_source(workload, (entity, a), (parent, part))]
-        options = referring or same_kind
+        candidates = candidate_names - holders
+        referring = attributes_referring_to(workload, entity, parent.name, part.name)
+        options = [attribute.name for attribute in referring if attribute.name in candidates]
+        is_linked |= bool(options)
+        if not options:
+            same_kind = _attributes_of_same_source(workload, entity, parent, part.name)
+            options = [attribute.name for attribute in same_kind if attribute.name in candidates]
         if not options:
             return None
-        is_linked |= bool(referring)
         holders.add(part.name if part.name in options else options[0])
     return frozenset(holders) if is_linked else None
 
@@ -174,25 +197,37 @@ def foreign_parts(
     Where several attributes could hold a part (two roles of a composite id), it is the one that a relation names with
     `lead`, or else the one in the same place among its like.
     """
-    related_names = _names_in_relation_with(entity, parent, lead.name)
     lead_target = target(workload, lead)
-    if lead_target and [lead_target[1]] == list(parent.id):
+    if lead_target and (lead_target[1],) == parent.id:
         return
-    position = [a.name for a in entity.attributes if target(workload, a) == lead_target].index(lead.name)
     for part in parent.id:
         if lead_target and lead_target[1].name == part.name:
             continue
-        if part.name in common_tenant(workload, entity.name, parent.name) and (
-            tenant_attribute := entity.attribute(part.name)
-        ):
-            yield part, tenant_attribute  # another attribute that holds a tenant's id is not the tenant of the item
-            continue
-        referring = [a for a in entity.attributes if (parent.name, part.name) in chain(workload, entity, a)[1:]]
-        same_kind = [a for a in entity.attributes if _same_source(workload, (entity, a), (parent, part))]
-        options = [a for a in referring or same_kind if a.name != lead.name]
-        related_options = [a for a in options if a.name in related_names]
-        if options:
-            yield part, (related_options or options[position : position + 1] or options)[0]
+        is_tenant = part.name in common_tenant(workload, entity.name, parent.name)
+        # Another attribute that holds a tenant's id is not the tenant of the item.
+        holder = entity.attribute(part.name) if is_tenant else None
+        holder = holder or _holder_beside(workload, entity, parent, part, lead)
+        if holder is not None:
+            yield part, holder
+
+
+def _holder_beside(
+    workload: Workload, entity: Entity, parent: Entity, part: Attribute, lead: Attribute
+) -> Attribute | None:
+    """The attribute that holds a part of another entity's id together with `lead`: `bSlot` beside `bRoom`."""
+    options = attributes_referring_to(workload, entity, parent.name, part.name)
+    options = options or _attributes_of_same_source(workload, entity, parent, part.name)
+    options = tuple(option for option in options if option.name != lead.name)
+    related_names = _names_in_relation_with(entity, parent, lead.name)
+    for option in options:
+        if option.name in related_names:
+            return option
+    lead_target = target(workload, lead)
+    roles = [attribute.name for attribute in entity.attributes if target(workload, attribute) == lead_target]
+    position = roles.index(lead.name)
+    if position < len(options):
+        return options[position]
+    return options[0] if options else None
 
 
 def _names_in_relation_with(entity: Entity, parent: Entity, name: str) -> set[str]:
@@ -203,6 +238,16 @@ def _names_in_relation_with(entity: Entity, parent: Entity, name: str) -> set[st
         if is_between and name in relationship.via:
             names.update(relationship.via)
     return names
+
+
+@remembered
+def _attributes_of_same_source(workload: Workload, entity: Entity, parent: Entity, part: str) -> tuple[Attribute, ...]:
+    """The attributes of an entity that hold the same kind of value as a part of another entity's id."""
+    id_attribute = parent.attribute(part)
+    if id_attribute is None:
+        return ()
+    candidates = entity.attributes
+    return tuple(a for a in candidates if _same_source(workload, (entity, a), (parent, id_attribute)))
 
 
 def _same_source(workload: Workload, left: tuple[Entity, Attribute], right: tuple[Entity, Attribute]) -> bool:
@@ -218,7 +263,7 @@ def _same_source(workload: Workload, left: tuple[Entity, Attribute], right: tupl
 def _outside(workload: Workload, place: tuple[str, str]) -> bool:
     entity = workload.entity(place[0])
     attribute = entity.attribute(place[1]) if entity else None
-    return bool(entity and attribute and not attribute.generated and [a.name for a in entity.id] != [place[1]])
+    return bool(entity and attribute and not attribute.generated and entity.id_names != (place[1],))
 
 
 def bindings(workload: Workload, entities: tuple[str, ...], name: str) -> dict[str, str]:
@@ -227,34 +272,40 @@ def bindings(workload: Workload, entities: tuple[str, ...], name: str) -> dict[s
     An entity that has none, or several that could be meant, is left out. `Order.userId` says whose attribute it is, and
     `Order.placedAt / Payment.paidAt` what each of two has.
     """
-    candidates = [e for e in map(workload.entity, entities) if e]
+    candidates = workload.entities_named(entities)
     if EITHER in name:
-        attribute_names: dict[str, str] = {}
-        for qualified_name in name.split(EITHER):
-            owner, _, field = qualified_name.rpartition(".")
-            attribute_names[owner] = field
-        return {
-            entity.name: attribute_names[entity.name]
-            for entity in candidates
-            if entity.name in attribute_names and entity.attribute(attribute_names[entity.name])
-        }
+        return _bindings_of_alternatives(candidates, name)
+    bound: dict[str, str] = {}
+    roots: set[tuple[str, str]] = set()
     owner, dot, field = name.partition(".")
     field = field if dot else name
-    bound: dict[str, str] = {}
     for entity in candidates:
-        if (not dot or entity.name == owner) and entity.attribute(field):
+        attribute = entity.attribute(field) if not dot or entity.name == owner else None
+        if attribute is not None:
             bound[entity.name] = field
-    roots = {
-        root(workload, entity, attribute)
-        for entity in candidates
-        if entity.name in bound and (attribute := entity.attribute(bound[entity.name]))
-    }
+            roots.add(root(workload, entity, attribute))
+    if len(roots) != 1:
+        return bound
     for entity in candidates:
-        if entity.name in bound or len(roots) != 1:
+        if entity.name in bound:
             continue
-        same_root = [a.name for a in entity.attributes if root(workload, entity, a) in roots]
+        same_root = [attribute.name for attribute in entity.attributes if root(workload, entity, attribute) in roots]
         if len(same_root) == 1:
             bound[entity.name] = same_root[0]
+    return bound
+
+
+def _bindings_of_alternatives(candidates: Iterable[Entity], name: str) -> dict[str, str]:
+    """The attributes in `Order.placedAt / Payment.paidAt`, by entity."""
+    attribute_names: dict[str, str] = {}
+    for qualified_name in name.split(EITHER):
+        owner, _, field = qualified_name.rpartition(".")
+        attribute_names[owner] = field
+    bound: dict[str, str] = {}
+    for entity in candidates:
+        field = attribute_names.get(entity.name, "")
+        if entity.attribute(field):
+            bound[entity.name] = field
     return bound
 
 
@@ -268,24 +319,29 @@ def means(workload: Workload, write: Write, entity: Entity, attribute: Attribute
     """
     if attribute.id:
         return True
-    if any(c.attribute == attribute.name for a in write.actions if a.entity != entity.name for c in a.changes):
+    if _changes_elsewhere(write, entity.name, attribute.name):
         return False  # what it becomes there is not what it is here
     if not attribute.references and _is_taken_by_another(write, entity.name, attribute.name):
         return False
-    touched_names = dict.fromkeys((*write.entities, *(a.entity for a in write.actions)))
-    if next(iter(touched_names), "") == entity.name:
-        touched_names = dict.fromkeys(a.entity for a in write.actions if a.verb in (Verb.CREATE, Verb.PUT))
-    other_entities = [other for other in map(workload.entity, touched_names) if other and other is not entity]
-    same_named = [(other, namesake) for other in other_entities if (namesake := other.attribute(attribute.name))]
-    return all(is_said_same(workload, (entity, attribute), other_attribute) for other_attribute in same_named)
+    is_first = write.first_entity == entity.name
+    for other in workload.entities_named(write.created_names if is_first else write.entity_names):
+        namesake = other.attribute(attribute.name) if other is not entity else None
+        if namesake is not None and not is_said_same(workload, (entity, attribute), (other, namesake)):
+            return False
+    return True
+
+
+def _changes_elsewhere(write: Write, entity: str, name: str) -> bool:
+    """Whether an action on another entity changes an attribute of some name."""
+    for action in write.actions:
+        if action.entity != entity and any(change.attribute == name for change in action.changes):
+            return True
+    return False
 
 
 def _is_taken_by_another(write: Write, entity: str, name: str) -> bool:
     """Whether a change or a condition of another entity takes an input, and none of this entity does."""
-    takers = set()
-    for leaf in all_leaves(write):
-        if any(value.param == name for value in values_of(leaf)):
-            takers.add(leaf.entity)
+    takers = {leaf.entity for leaf in all_leaves(write) if name in params_of(leaf)}
     for action in write.actions:
         if any(change.value and change.value.param == name for change in action.changes):
             takers.add(action.entity)
@@ -302,10 +358,9 @@ def is_said_same(workload: Workload, left: tuple[Entity, Attribute], right: tupl
     return False
 
 
-def touched_entities(workload: Workload, write: Write) -> list[Entity]:
+def touched_entities(workload: Workload, write: Write) -> tuple[Entity, ...]:
     """The entities of a write: those of its column Entity, then those of its actions."""
-    names = dict.fromkeys((*write.entities, *(action.entity for action in write.actions)))
-    return [entity for name in names if (entity := workload.entity(name))]
+    return workload.entities_named(write.entity_names)
 
 
 def having_attribute(workload: Workload, write: Write, name: str) -> list[str]:
@@ -338,7 +393,7 @@ def named_by(workload: Workload, write: Write, name: str) -> str:
 
 def _is_input(write: Write, entity: Entity, name: str) -> bool:
     """Whether an attribute of an entity is an input of a write, by itself or as part of an object."""
-    return any(input_.attribute == name for input_ in write.inputs) or gives_object(write, entity)
+    return name in write.input_names or gives_object(write, entity)
 
 
 def undecided(workload: Workload, write: Write, name: str) -> list[str]:
@@ -349,15 +404,18 @@ def undecided(workload: Workload, write: Write, name: str) -> list[str]:
     """
     if any(name in action.by for action in write.actions) or name in taken_inputs(workload, write):
         return []
-    touched_names = dict.fromkeys((*write.entities, *(a.entity for a in write.actions)))
-    entities = [e for e in map(workload.entity, touched_names) if e]
-    owners = [(entity, attribute) for entity in entities if (attribute := entity.attribute(name))]
-    new = {action.entity for action in write.actions if action.verb in (Verb.CREATE, Verb.PUT)}
-    ids = {(entity.name, a.name) for entity in entities for a in entity.id}
-    for owner in owners:
-        if owner[0].name in new or ids.intersection(chain(workload, *owner)) or means(workload, write, *owner):
+    entities = touched_entities(workload, write)
+    ids = {(entity.name, id_name) for entity in entities for id_name in entity.id_names}
+    owners = []
+    for entity in entities:
+        attribute = entity.attribute(name)
+        if attribute is None:
+            continue
+        is_id = not ids.isdisjoint(chain(workload, entity, attribute))
+        if entity.name in write.created_names or is_id or means(workload, write, entity, attribute):
             return []
-    return [entity.name for entity, _ in owners]
+        owners.append(entity.name)
+    return owners
 
 
 def taken_inputs(workload: Workload, write: Write) -> set[str]:
@@ -375,9 +433,14 @@ def taken_inputs(workload: Workload, write: Write) -> set[str]:
 
 def unique_groups(entity: Entity) -> list[tuple[str, ...]]:
     """The groups of attributes that are unique together; the id is not one of them."""
-    ids = {attribute.name for attribute in entity.id}
-    groups = [*((attribute.name,) for attribute in entity.attributes if attribute.unique), *entity.unique]
-    return [group for group in dict.fromkeys(groups) if not set(group) <= ids]
+    ids = frozenset(entity.id_names)
+    return [group for group in dict.fromkeys(declared_groups(entity)) if not ids.issuperset(group)]
+
+
+def declared_groups(entity: Entity) -> list[tuple[str, ...]]:
+    """The groups of unique attributes as the document has them: each flag `unique`, then the line Unique."""
+    flags = [(attribute.name,) for attribute in entity.attributes if attribute.unique]
+    return [*flags, *entity.unique]
 
 
 def alternatives(inputs: Iterable[Input]) -> list[tuple[Input, ...]]:
@@ -410,13 +473,17 @@ def changes(write: Write, action: Action, entity: Entity) -> tuple[Change, ...]:
     """
     if not action.updates:
         return action.changes
-    names = {i.attribute for i in write.inputs} - maintained(entity)
-    own_changes = action.changes or tuple(
-        Change(a.name)
-        for a in entity.attributes
-        if a.name in names and not a.id and not _names_another_item(write, action, a)
-    )
+    own_changes = action.changes or tuple(_implied_changes(write, action, entity))
     return (*own_changes, *added_changes(entity, action)) if own_changes else own_changes
+
+
+def _implied_changes(write: Write, action: Action, entity: Entity) -> Iterator[Change]:
+    """The changes of a bare `update User`: the inputs that are its attributes."""
+    names = write.input_names - maintained(entity)
+    for attribute in entity.attributes:
+        is_changed = attribute.name in names and not attribute.id
+        if is_changed and not _names_another_item(write, action, attribute):
+            yield Change(attribute.name)
 
 
 def can_be_input(workload: Workload, write: Write, entity: Entity, attribute: Attribute) -> bool:
@@ -428,25 +495,37 @@ def can_be_input(workload: Workload, write: Write, entity: Entity, attribute: At
     """
     if _is_settled(write, entity, attribute):
         return False
-    uses: list[Attribute | None] = []
-    for action in write.actions if attribute.type.kind is Kind.ENUM else ():
-        user = workload.entity(action.entity)
-        for change in changes(write, action, user) if user and action.updates else ():
+    if attribute.type.kind is not Kind.ENUM:
+        return True
+    members = frozenset(attribute.type.values)
+    for use in _uses_of_input(workload, write, attribute.name):
+        if use.type.kind is Kind.ENUM and not members.issubset(use.type.values):
+            return False
+    return True
+
+
+def _uses_of_input(workload: Workload, write: Write, name: str) -> Iterator[Attribute]:
+    """The attributes of existing items that are set to an input, or compared with it."""
+    for action in write.actions:
+        entity = workload.entity(action.entity)
+        if entity is None or not action.updates:
+            continue
+        for change in changes(write, action, entity):
             source = change.value.param if change.value else change.attribute
-            if user and source == attribute.name:
-                uses.append(user.attribute(change.attribute))
-    for leaf in all_leaves(write) if attribute.type.kind is Kind.ENUM else ():
-        user = workload.entity(leaf.entity)
-        if user and any(value.param == attribute.name for value in values_of(leaf)):
-            uses.append(user.attribute(leaf.attribute))
-    enums = [use.type.values for use in uses if use is not None and use.type.kind is Kind.ENUM]
-    return all(set(attribute.type.values) <= set(values) for values in enums)
+            attribute = entity.attribute(change.attribute)
+            if source == name and attribute is not None:
+                yield attribute
+    for leaf in all_leaves(write):
+        entity = workload.entity(leaf.entity)
+        attribute = entity.attribute(leaf.attribute) if entity else None
+        if attribute is not None and name in params_of(leaf):
+            yield attribute
 
 
 def _is_settled(write: Write, entity: Entity, attribute: Attribute) -> bool:
     """Whether a row says which value an attribute of its new item has, and it is not the input of that name."""
     for action in write.actions:
-        if action.entity != entity.name or action.verb not in NEW:
+        if action.entity != entity.name or not action.is_new:
             continue
         for change in action.changes:
             if change.attribute == attribute.name and change.value and change.value.param != attribute.name:
@@ -472,26 +551,29 @@ def member_of(attribute: Attribute) -> Attribute:
 
 def gives_object(write: Write, entity: Entity) -> bool:
     """Whether an input is a whole object of an entity: it has the name of the entity and of no attribute of it."""
-    return entity.attribute(entity.name) is None and any(i.attribute == entity.name for i in write.inputs)
+    return entity.attribute(entity.name) is None and entity.name in write.input_names
 
 
 def unaddressed(workload: Workload, write: Write, action: Action, entity: Entity) -> list[str]:
     """The parts of the id of an action's item that a write does not know."""
-    input_names = {i.attribute for i in write.inputs}
     if gives_object(write, entity) or entity.singleton:
         return []
     if action.by:
-        return [] if len(action.by) == len(entity.id) else [a.name for a in entity.id]
-    entity_names = dict.fromkeys((*write.entities, *(a.entity for a in write.actions)))
-    referring = {
-        place
-        for e in map(workload.entity, entity_names)
-        if e
-        for a in e.attributes
-        if a.name in input_names
-        for place in chain(workload, e, a)
-    }
-    known_names = input_names | {
-        a.name for a in entity.id if len(a.type.values) == 1 or (entity.name, a.name) in referring
-    }
-    return [a.name for a in entity.id if a.name not in known_names]
+        return [] if len(action.by) == len(entity.id) else list(entity.id_names)
+    places = _places_of_inputs(workload, write)
+    unknown_names = []
+    for part in entity.id:
+        is_known = part.name in write.input_names or (entity.name, part.name) in places
+        if not is_known and len(part.type.values) != 1:
+            unknown_names.append(part.name)
+    return unknown_names
+
+
+def _places_of_inputs(workload: Workload, write: Write) -> set[tuple[str, str]]:
+    """The attributes whose values the inputs hold, along the references of the write's entities."""
+    places: set[tuple[str, str]] = set()
+    for entity in touched_entities(workload, write):
+        for attribute in entity.attributes:
+            if attribute.name in write.input_names:
+                places.update(chain(workload, entity, attribute))
+    return places

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, assert_never
+from typing import Any, NamedTuple, assert_never
 
 import msgspec
 
@@ -17,6 +17,25 @@ from prejoin.types import STRING, Type
 
 class Model(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, rename="camel"):
     """The base of all parts of a workload and a design."""
+
+
+class AttributeName(NamedTuple):
+    """The name of an attribute with its entity: `User.name`. Without a dot it is an entity, or an attribute alone."""
+
+    entity: str
+    attribute: str
+
+    @classmethod
+    def parse(cls, text: str) -> AttributeName:
+        """
+        >>> AttributeName.parse("User.name"), AttributeName.parse("User")
+        (AttributeName(entity='User', attribute='name'), AttributeName(entity='User', attribute=''))
+        """
+        entity, _, attribute = text.partition(".")
+        return cls(entity, attribute)
+
+    def __str__(self) -> str:
+        return f"{self.entity}.{self.attribute}" if self.attribute else self.entity
 
 
 # --- What is stored -------------------------------------------------------------------------------------------------
@@ -79,7 +98,7 @@ class Attribute(Model, frozen=True):
     @property
     def referenced_entity(self) -> str:
         """The entity whose id it holds; empty if it is no reference."""
-        return self.references.partition(".")[0]
+        return AttributeName.parse(self.references).entity
 
     @property
     def bounds(self) -> tuple[int | None, int | None]:
@@ -176,6 +195,11 @@ class Entity(Model, frozen=True, dict=True):
         return tuple(a for a in self.attributes if a.id)
 
     @cached_property
+    def id_names(self) -> tuple[str, ...]:
+        """The names of the attributes of the id, in order."""
+        return tuple(attribute.name for attribute in self.id)
+
+    @cached_property
     def types(self) -> Mapping[str, Type]:
         """The types of the attributes by their names."""
         return {a.name: a.type for a in self.attributes}
@@ -235,8 +259,48 @@ class Op(StrEnum):
             case _:
                 assert_never(self)
 
+    @property
+    def is_equality(self) -> bool:
+        """Whether it compares with one value, or with each of a list."""
+        match self:
+            case Op.EQ | Op.IN:
+                return True
+            case Op.NE | Op.LT | Op.LE | Op.GT | Op.GE | Op.BETWEEN | Op.BEGINS_WITH | Op.CONTAINS:
+                return False
+            case Op.EXISTS | Op.NOT_EXISTS:
+                return False
+            case _:
+                assert_never(self)
 
-RANGES = frozenset({Op.LT, Op.LE, Op.GT, Op.GE, Op.BETWEEN, Op.BEGINS_WITH})
+    @property
+    def is_range(self) -> bool:
+        """Whether it selects a part of an order, which a sort key can answer."""
+        match self:
+            case Op.LT | Op.LE | Op.GT | Op.GE | Op.BETWEEN | Op.BEGINS_WITH:
+                return True
+            case Op.EQ | Op.NE | Op.IN | Op.CONTAINS | Op.EXISTS | Op.NOT_EXISTS:
+                return False
+            case _:
+                assert_never(self)
+
+    @property
+    def is_relation(self) -> bool:
+        """Whether it compares two values of one type, so that both may be attributes."""
+        match self:
+            case Op.EQ | Op.NE | Op.LT | Op.LE | Op.GT | Op.GE:
+                return True
+            case Op.BETWEEN | Op.BEGINS_WITH | Op.IN | Op.CONTAINS | Op.EXISTS | Op.NOT_EXISTS:
+                return False
+            case _:
+                assert_never(self)
+
+    @property
+    def tests_presence(self) -> bool:
+        """Whether it only asks if there is a value."""
+        return self.arity == 0
+
+
+RANGES = frozenset(op for op in Op if op.is_range)
 """Operators that a sort key can answer."""
 
 
@@ -348,12 +412,27 @@ class Rate(Model, frozen=True):
     """The attribute whose busiest value that is; empty for the partition, whatever it is made of."""
 
 
-class Read(Model, frozen=True):
+class PatternHead(Model, frozen=True, dict=True):
+    """What reads and writes have in common."""
+
     id: str
     name: str = ""
     entities: tuple[str, ...] = ()
+    """The entities of the column Entity."""
     description: str = ""
     inputs: tuple[Input, ...] = ()
+
+    @cached_property
+    def input_names(self) -> frozenset[str]:
+        return frozenset(input_.attribute for input_ in self.inputs)
+
+    @cached_property
+    def list_inputs(self) -> frozenset[str]:
+        """The names of the inputs that are lists of values."""
+        return frozenset(input_.attribute for input_ in self.inputs if input_.many)
+
+
+class Read(PatternHead, frozen=True):
     result: Result | None = None
     needs: tuple[str, ...] = ()
     """The wanted attributes; empty for all."""
@@ -369,6 +448,11 @@ class Read(Model, frozen=True):
     """The attribute that a join follows, if there are several."""
     verbatim: dict[str, str] = {}
     """Text in a column that could not be read exactly, or in a column of the author's own."""
+
+    @property
+    def entity_names(self) -> tuple[str, ...]:
+        """All entities that the pattern is about."""
+        return self.entities
 
     @property
     def is_consistent(self) -> bool:
@@ -395,8 +479,41 @@ class Verb(StrEnum):
     EXPIRE = "expire"
     """Removed by DynamoDB after its TTL, without a request."""
 
+    @property
+    def is_new(self) -> bool:
+        """Whether the caller gives whole items, which are created or replaced."""
+        match self:
+            case Verb.CREATE | Verb.PUT:
+                return True
+            case Verb.UPDATE | Verb.UPSERT | Verb.DELETE | Verb.EXPIRE:
+                return False
+            case _:
+                assert_never(self)
 
-NEW = frozenset({Verb.CREATE, Verb.PUT})
+    @property
+    def may_create(self) -> bool:
+        """Whether there may be one more item after it."""
+        match self:
+            case Verb.CREATE | Verb.PUT | Verb.UPSERT:
+                return True
+            case Verb.UPDATE | Verb.DELETE | Verb.EXPIRE:
+                return False
+            case _:
+                assert_never(self)
+
+    @property
+    def removes(self) -> bool:
+        """Whether there is no item after it."""
+        match self:
+            case Verb.DELETE | Verb.EXPIRE:
+                return True
+            case Verb.CREATE | Verb.PUT | Verb.UPDATE | Verb.UPSERT:
+                return False
+            case _:
+                assert_never(self)
+
+
+NEW = frozenset(verb for verb in Verb if verb.is_new)
 """Verbs with whole items as input."""
 
 
@@ -417,6 +534,39 @@ class Change(Model, frozen=True):
     optional: bool = False
     """Whether it is left out if the caller does not give the input of its name: `name?`."""
 
+    @property
+    def is_sum(self) -> bool:
+        """Whether the new value depends on the old one: `stock -= quantity`."""
+        match self.op:
+            case ChangeOp.ADD | ChangeOp.SUBTRACT:
+                return True
+            case ChangeOp.SET | ChangeOp.REMOVE | ChangeOp.APPEND:
+                return False
+            case _:
+                assert_never(self.op)
+
+    @property
+    def takes_own_input(self) -> bool:
+        """Whether the caller gives the value as the input of the attribute's name: `status`, `append tags`."""
+        match self.op:
+            case ChangeOp.SET | ChangeOp.APPEND:
+                return self.value is None
+            case ChangeOp.ADD | ChangeOp.SUBTRACT | ChangeOp.REMOVE:
+                return False
+            case _:
+                assert_never(self.op)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the new value does not depend on the old one."""
+        match self.op:
+            case ChangeOp.SET | ChangeOp.REMOVE:
+                return True
+            case ChangeOp.ADD | ChangeOp.SUBTRACT | ChangeOp.APPEND:
+                return False
+            case _:
+                assert_never(self.op)
+
 
 class Action(Model, frozen=True):
     verb: Verb
@@ -426,6 +576,16 @@ class Action(Model, frozen=True):
     changes: tuple[Change, ...] = ()
     by: tuple[str, ...] = ()
     """The inputs that hold its id, if their names do not say so: the followed one of two users."""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the caller gives whole items, which are created or replaced."""
+        return self.verb.is_new
+
+    @property
+    def is_existing_list(self) -> bool:
+        """Whether it is about several items that exist."""
+        return self.many and not self.verb.is_new
 
     @property
     def updates(self) -> bool:
@@ -502,14 +662,9 @@ Condition = Test | Uniqueness
 """A condition for a write."""
 
 
-class Write(Model, frozen=True):
+class Write(PatternHead, frozen=True):
     """A pattern that changes items; deletes are writes, too."""
 
-    id: str
-    name: str = ""
-    entities: tuple[str, ...] = ()
-    description: str = ""
-    inputs: tuple[Input, ...] = ()
     actions: tuple[Action, ...] = ()
     atomic: bool | None = None
     checks: tuple[Condition, ...] = ()
@@ -517,10 +672,25 @@ class Write(Model, frozen=True):
     rate: Rate | None = None
     verbatim: dict[str, str] = {}
 
+    @cached_property
+    def entity_names(self) -> tuple[str, ...]:
+        """All entities that the pattern is about: those of the column Entity, then those of the actions."""
+        return tuple(dict.fromkeys((*self.entities, *(action.entity for action in self.actions))))
+
+    @cached_property
+    def created_names(self) -> frozenset[str]:
+        """The entities of which it creates or replaces whole items."""
+        return frozenset(action.entity for action in self.actions if action.is_new)
+
+    @cached_property
+    def changes(self) -> tuple[Change, ...]:
+        """The changes that the actions name."""
+        return tuple(change for action in self.actions for change in action.changes)
+
     @property
     def first_entity(self) -> str:
         """The entity of conditions that name none."""
-        return self.entities[0] if self.entities else self.actions[0].entity if self.actions else ""
+        return self.entity_names[0] if self.entity_names else ""
 
 
 Pattern = Read | Write
@@ -618,9 +788,29 @@ class Unproven(Model, frozen=True, tag_field="pin", tag="unproven"):
     pattern: str
 
 
+class NamedPart(StrEnum):
+    """What of a table has a name that a decision may give."""
+
+    TABLE = "table"
+    PARTITION_KEY = "partition key"
+    SORT_KEY = "sort key"
+    TYPE_ATTRIBUTE = "type attribute"
+    SEPARATOR = "separator"
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether each item has an attribute of this name."""
+        match self:
+            case NamedPart.PARTITION_KEY | NamedPart.SORT_KEY | NamedPart.TYPE_ATTRIBUTE:
+                return True
+            case NamedPart.TABLE | NamedPart.SEPARATOR:
+                return False
+            case _:
+                assert_never(self)
+
+
 class Naming(Model, frozen=True, tag_field="pin", tag="name"):
-    what: str
-    """`table`, `partition key`, `sort key`, `type attribute` or `separator`."""
+    what: NamedPart
     name: str
 
 
@@ -761,9 +951,31 @@ class Workload(Model, frozen=True, dict=True):
         return {p.id: p for p in reversed(self.patterns)}
 
     @cached_property
+    def changing(self) -> tuple[Write, ...]:
+        """The patterns that change items: the writes, then the deletes."""
+        return (*self.writes, *self.deletes)
+
+    @cached_property
+    def _actions_by_entity(self) -> dict[str, tuple[tuple[Write, Action], ...]]:
+        actions: dict[str, tuple[tuple[Write, Action], ...]] = {}
+        for write in self.changing:
+            for action in write.actions:
+                actions[action.entity] = (*actions.get(action.entity, ()), (write, action))
+        return actions
+
+    def actions_on(self, entity: str) -> tuple[tuple[Write, Action], ...]:
+        """The actions on items of an entity, each with its write."""
+        return self._actions_by_entity.get(entity, ())
+
+    @cached_property
+    def pins(self) -> tuple[Pin, ...]:
+        """The decisions that the designer obeys."""
+        return tuple(decision.pin for decision in self.decisions if decision.pin is not None)
+
+    @cached_property
     def out_of_scope(self) -> frozenset[str]:
         """The patterns that something other than the table answers."""
-        return frozenset(d.pin.pattern for d in self.decisions if isinstance(d.pin, OutOfScope))
+        return frozenset(pin.pattern for pin in self.pins if isinstance(pin, OutOfScope))
 
     @cached_property
     def memo(self) -> dict[tuple[object, ...], Any]:
@@ -773,9 +985,19 @@ class Workload(Model, frozen=True, dict=True):
     def entity(self, name: str) -> Entity | None:
         return self._by_name.get(name)
 
+    def entities_named(self, names: Iterable[str]) -> tuple[Entity, ...]:
+        """The entities of some names, in their order. Unknown names are left out."""
+        entities = map(self.entity, names)
+        return tuple(entity for entity in entities if entity is not None)
+
     @property
     def tenant(self) -> Tenant | None:
         return self.context.tenant if self.context else None
+
+    @property
+    def tenant_attribute(self) -> str:
+        """The attribute that is the tenant; empty without tenants."""
+        return self.tenant.attribute if self.tenant else ""
 
     @cached_property
     def tenant_entity(self) -> Entity | None:
@@ -783,22 +1005,37 @@ class Workload(Model, frozen=True, dict=True):
         if self.tenant is None or self.tenant.entity:
             return self.entity(self.tenant.entity) if self.tenant else None
         name = self.tenant.attribute.lower()
-        return next((e for e in self.entities if name in [f"{e.name}{end}".lower() for end in ("", "id", "_id")]), None)
+        for entity in self.entities:
+            stem = entity.name.lower()
+            if name in (stem, f"{stem}id", f"{stem}_id"):
+                return entity
+        return None
 
     @cached_property
     def shared_ids(self) -> dict[str, str]:
         """The entities whose ids are one kind of value, because an attribute holds an id of any of them; with its
         name, `User | Organization`.
         """
+        names: dict[str, str] = {}
+        for group in self._groups_of_shared_ids():
+            for name in group:
+                names[name] = " | ".join(group)
+        return names
+
+    def _groups_of_shared_ids(self) -> list[dict[str, None]]:
+        """Groups of entities: `→ User | Team` and `→ Team | Guest` are one group of three."""
         groups: list[dict[str, None]] = []
-        for attribute in (a for e in self.entities for a in e.attributes if a.references_or):
-            names = (attribute.references, *attribute.references_or)
-            group = dict.fromkeys(name.partition(".")[0] for name in names)
-            for other in [candidate for candidate in groups if candidate.keys() & group.keys()]:
-                groups.remove(other)
-                group = other | group
-            groups.append(group)
-        return {name: " | ".join(group) for group in groups for name in group}
+        for entity in self.entities:
+            for attribute in entity.attributes:
+                if not attribute.references_or:
+                    continue
+                names = (attribute.references, *attribute.references_or)
+                group = dict.fromkeys(name.partition(".")[0] for name in names)
+                for other in [candidate for candidate in groups if candidate.keys() & group.keys()]:
+                    groups.remove(other)
+                    group = other | group
+                groups.append(group)
+        return groups
 
     @cached_property
     def owned(self) -> frozenset[str]:
@@ -807,9 +1044,9 @@ class Workload(Model, frozen=True, dict=True):
             return frozenset()
         return frozenset(e.name for e in self.entities if e is not self.tenant_entity) - {*self.tenant.exempt}
 
-    @property
+    @cached_property
     def patterns(self) -> tuple[Pattern, ...]:
-        return (*self.reads, *self.writes, *self.deletes)
+        return (*self.reads, *self.changing)
 
     def pattern(self, id: str) -> Pattern | None:  # noqa: A002 - the domain's word
         return self._by_id.get(id)

@@ -30,7 +30,6 @@ from prejoin.workload.model import (
     Comparison,
     Entity,
     Op,
-    Verb,
     Workload,
     Write,
 )
@@ -100,10 +99,9 @@ def _created_with(workload: Workload, entity: Entity, attribute: Attribute) -> s
     """The constant that an attribute has in a new item: OPEN of `create Invoice (status = OPEN)`."""
     for write in workload.writes:
         for action in write.actions:
-            if action.entity == entity.name and action.verb in (Verb.CREATE, Verb.PUT):
-                for change in action.changes:
-                    if change.attribute == attribute.name:
-                        return _constant(change)
+            for change in action.changes if action.is_new and action.entity == entity.name else ():
+                if change.attribute == attribute.name:
+                    return _constant(change)
     return None
 
 
@@ -263,26 +261,28 @@ def state_attributes(workload: Workload, entity: Entity) -> Iterator[StateAttrib
     Every update that sets such an attribute sets the state, too, and no write names it when the item is created. An
     object that is created whole could have it, but a ticket is not sold when it is new.
     """
-    writes_and_actions = [
-        (write, action)
-        for write in (*workload.writes, *workload.deletes)
-        for action in write.actions
-        if action.entity == entity.name
-    ]
-    updates = [_Update.of(write, action, entity) for write, action in writes_and_actions if action.updates]
+    actions = workload.actions_on(entity.name)
+    updates = [_Update.of(write, action, entity) for write, action in actions if action.updates]
     for attribute in entity.attributes:
-        setting_updates = [update for update in updates if update.sets(attribute.name)]
-        is_given = any(_gives(write, action, entity, attribute) for write, action in writes_and_actions)
-        if not attribute.optional or not setting_updates or is_given:
+        is_given = any(_gives(write, action, entity, attribute) for write, action in actions)
+        if not attribute.optional or is_given:
             continue
         for state in entity.attributes:
-            targets = [update.target(state) for update in updates if state.name in update.changes]
-            setting_targets = [update.target(state) for update in setting_updates]
-            members = _members(state)
-            if members and {*targets, *setting_targets} <= {*members}:
-                first_states = tuple(filter(None, setting_targets))
+            if first_states := _first_states(attribute, state, updates):
                 states_having_it = _states_with(attribute, state, first_states, updates)
-                yield StateAttribute(attribute.name, state.name, first_states, frozenset(members) - states_having_it)
+                before = frozenset(_members(state)) - states_having_it
+                yield StateAttribute(attribute.name, state.name, first_states, before)
+
+
+def _first_states(attribute: Attribute, state: Attribute, updates: Sequence[_Update]) -> tuple[str, ...]:
+    """The states in which items get an attribute; none if it does not come with this state."""
+    setting_updates = [update for update in updates if update.sets(attribute.name)]
+    targets = [update.target(state) for update in setting_updates]
+    targets += [update.target(state) for update in updates if state.name in update.changes]
+    members = _members(state)
+    if not members or not setting_updates or not set(targets).issubset(members):
+        return ()
+    return tuple(filter(None, targets[: len(setting_updates)]))
 
 
 def _states_with(
@@ -338,7 +338,7 @@ class _Update:
             constants = {value.const for value in comparison.values if value.const is not None}
             if comparison.attribute != state.name or len(constants) != len(comparison.values):
                 continue
-            if comparison.op in (Op.EQ, Op.IN):
+            if comparison.op.is_equality:
                 allowed_states &= constants
             elif comparison.op is Op.NE:
                 allowed_states -= constants
@@ -350,11 +350,11 @@ def _gives(write: Write, action: Action, entity: Entity, attribute: Attribute) -
 
     The input `Ticket` stands for all attributes, and names none.
     """
-    inputs = {input_.attribute for input_ in write.inputs}
-    if inputs >= entity.types.keys():
-        inputs = set()
-    named_attributes = inputs | {change.attribute for change in action.changes}
-    return action.verb in (Verb.CREATE, Verb.PUT) and attribute.name in named_attributes
+    if not action.is_new:
+        return False
+    is_whole = write.input_names >= entity.types.keys()
+    is_input = attribute.name in write.input_names and not is_whole
+    return is_input or any(change.attribute == attribute.name for change in action.changes)
 
 
 def _constant(change: Change) -> str | None:

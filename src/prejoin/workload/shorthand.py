@@ -18,13 +18,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 from msgspec.structs import replace
 
 from prejoin.constructs.registry import added_changes, maintained, rewritten, shortened
 from prejoin.workload.agreement import sibling_references
-from prejoin.workload.conditions import RELATIONS, facts, is_of_whole_item, leaves, with_leaves, with_values
+from prejoin.workload.conditions import all_leaves, facts, is_of_whole_item, with_leaves
 from prejoin.workload.grammar.values import BareWord, UnquotedText
 from prejoin.workload.lookup import (
     can_be_input,
@@ -37,7 +37,6 @@ from prejoin.workload.lookup import (
     unaddressed,
 )
 from prejoin.workload.model import (
-    NEW,
     Absence,
     Action,
     Attribute,
@@ -56,6 +55,14 @@ from prejoin.workload.model import (
     Write,
 )
 from prejoin.workload.optional_inputs import with_optional_inputs
+from prejoin.workload.pattern_values import (
+    ValuePlace,
+    map_patterns,
+    map_values_of_action,
+    map_values_of_leaf,
+    map_values_of_read,
+    map_values_of_write,
+)
 from prejoin.workload.program.resolved_write import resolve_write
 from prejoin.workload.tenants import own_id
 
@@ -70,116 +77,117 @@ def write_out_names(workload: Workload) -> Workload:
 
     Checks need this. `note = null` and `code = total` are probably mistakes; in quotes they are texts.
     """
-    return replace(
-        workload,
-        reads=tuple(_with_inputs_of(_read(workload, read), _as_unquoted_text) for read in workload.reads),
-        writes=tuple(_with_values_of(_write(workload, write), _as_unquoted_text) for write in workload.writes),
-        deletes=tuple(_with_values_of(_write(workload, write), _as_unquoted_text) for write in workload.deletes),
-    )
+
+    def write_out_read(read: Read) -> Read:
+        return map_values_of_read(_read(workload, read), _as_unquoted_text)
+
+    def write_out_write(write: Write) -> Write:
+        return map_values_of_write(_write(workload, write), _as_unquoted_text)
+
+    return map_patterns(workload, write_out_read, write_out_write)
 
 
 def with_implied_names(workload: Workload) -> Workload:
     """The workload with conditions as a document has them: the opposite of `write_out`, for their entities."""
 
-    def as_written(leaf: Leaf, inputs: set[str]) -> Leaf:
-        leaf = with_values(leaf, lambda value: _as_word(value, leaf.by or leaf.entity, inputs))
-        if leaf.implied:
-            return replace(leaf, entity="", implied=False)
-        return replace(leaf, entity=leaf.by, by="") if leaf.by else leaf
+    def shorten_read(read: Read) -> Read:
+        return map_values_of_read(read, lambda value, place: _as_word(value, place, frozenset()))
 
-    def short(write: Write) -> Write:
-        inputs = {input_.attribute for input_ in write.inputs}
-        checks = [with_leaves(check, lambda leaf: as_written(leaf, inputs)) for check in write.checks]
-        actions = [_with_words(shortened(workload, action), inputs) for action in write.actions]
-        return replace(write, checks=tuple(checks), actions=tuple(actions))
+    def shorten_write(write: Write) -> Write:
+        write = replace(write, actions=tuple(shortened(workload, action) for action in write.actions))
+        inputs = write.input_names
+        write = map_values_of_write(write, lambda value, place: _as_word(value, place, inputs))
+        return replace(write, checks=tuple(with_leaves(check, _with_written_owner) for check in write.checks))
 
-    def short_read(read: Read) -> Read:
-        inputs = [
-            replace(input_, values=tuple(_as_word(value, "", set()) for value in input_.values))
-            for input_ in read.inputs
-        ]
-        return replace(read, inputs=tuple(inputs))
-
-    return replace(
-        workload,
-        reads=tuple(map(short_read, workload.reads)),
-        writes=tuple(map(short, workload.writes)),
-        deletes=tuple(map(short, workload.deletes)),
-    )
+    return map_patterns(workload, shorten_read, shorten_write)
 
 
-def _with_words(action: Action, inputs: set[str]) -> Action:
-    """An action as a document has it: with names instead of the attributes that it sets others to."""
-
-    def as_written(change: Change) -> Change:
-        if change.value is None:
-            return change
-        return replace(change, value=_as_word(change.value, action.entity, inputs))
-
-    return replace(action, changes=tuple(map(as_written, action.changes)))
-
-
-def _as_word(value: Value, owner: str, inputs: set[str]) -> Value:
+def _as_word(value: Value, place: ValuePlace, inputs: frozenset[str]) -> Value:
     """A value as a document has it. An attribute with the name of an input is written with its entity."""
     if value.attribute is None:
         return value
+    owner = place.by or place.entity
     return Value(const=BareWord(f"{owner}.{value.attribute}" if value.attribute in inputs else value.attribute))
 
 
+def _with_written_owner(leaf: Leaf) -> Leaf:
+    """A condition with what the document has before its attribute: nothing, an entity, or the input that names it."""
+    if leaf.implied:
+        return replace(leaf, entity="", implied=False)
+    return replace(leaf, entity=leaf.by, by="") if leaf.by else leaf
+
+
 def _read(workload: Workload, read: Read) -> Read:
-    entities = [entity for entity in map(workload.entity, read.entities) if entity]
-    inputs = []
-    for input_ in read.inputs:
-        owners = [entity for entity in entities if entity.attribute(input_.attribute)]
-        values = tuple(_named_value(value, owners, input_.attribute) for value in input_.values)
-        inputs.append(replace(input_, values=values))
-    return replace(read, inputs=tuple(inputs))
+    entities = workload.entities_named(read.entities)
+
+    def settle(value: Value, place: ValuePlace) -> Value:
+        owners = [entity for entity in entities if entity.attribute(place.attribute)]
+        return _named_value(value, owners, place.attribute)
+
+    return map_values_of_read(read, settle)
 
 
 def _write(workload: Workload, write: Write) -> Write:
     write = with_optional_inputs(write)
     write = replace(write, actions=tuple(rewritten(workload, action) for action in write.actions))
-    object_attributes = frozenset(name for _, names in _objects(workload, write) for name in names)
-    conditions = _with_inputs_right(workload, write)
-    settled_conditions = [
-        with_leaves(check, lambda leaf: _settle_leaf(workload, write, leaf, object_attributes)) for check in conditions
-    ]
+    write = _with_settled_names(workload, write)
+    write = _with_creates(write)
+    write = _with_attributes(workload, write)
+    write = _with_parent_ids(workload, write)
+    write = _with_agreement(workload, write)
+    write = _with_sibling_agreement(workload, write)
+
+    def settle_item(leaf: Leaf) -> Leaf:
+        return _of_own_attribute(workload, write, _of_written_item(workload, write, leaf))
+
+    return replace(write, checks=tuple(with_leaves(check, settle_item) for check in write.checks))
+
+
+def _with_settled_names(workload: Workload, write: Write) -> Write:
+    """A write whose conditions name their entity, and whose values are constants, inputs and attributes."""
+    object_attributes: set[str] = set()
+    for _, names in _objects(workload, write):
+        object_attributes.update(names)
+
+    def settle(leaf: Leaf) -> Leaf:
+        leaf = _with_input_right(workload, write, leaf)
+        return _settle_leaf(workload, write, leaf, object_attributes)
+
+    checks = tuple(with_leaves(check, settle) for check in write.checks)
     actions = tuple(_with_values(workload, action) for action in write.actions)
-    write = replace(write, checks=tuple(settled_conditions), actions=actions)
-    absences = [check for check in facts(write) if isinstance(check, Absence) and is_of_whole_item(check)]
-    new = {check.entity for check in absences if not check.by}
-    actions = tuple(
-        replace(action, verb=Verb.CREATE) if action.verb is Verb.PUT and action.entity in new else action
-        for action in actions
-    )
-    settled_write = _with_parent_ids(workload, _with_attributes(workload, replace(write, actions=actions)))
-    settled_write = _with_sibling_agreement(workload, _with_agreement(workload, settled_write))
+    return replace(write, checks=checks, actions=actions)
 
-    def of_new_item(leaf: Leaf) -> Leaf:
-        leaf = _of_written_item(workload, settled_write, leaf)
-        return _of_own_attribute(workload, settled_write, leaf)
 
-    checks = [with_leaves(check, of_new_item) for check in settled_write.checks]
-    return replace(settled_write, checks=tuple(checks))
+def _with_creates(write: Write) -> Write:
+    """A write with `create X` for `put X` under the condition `X not exists`."""
+    absent_names: set[str] = set()
+    for check in facts(write):
+        if isinstance(check, Absence) and is_of_whole_item(check) and not check.by:
+            absent_names.add(check.entity)
+
+    def settle(action: Action) -> Action:
+        is_create = action.verb is Verb.PUT and action.entity in absent_names
+        return replace(action, verb=Verb.CREATE) if is_create else action
+
+    return replace(write, actions=tuple(map(settle, write.actions)))
 
 
 def without_unquoted_texts(workload: Workload) -> Workload:
     """The workload with plain texts as constants."""
-    return replace(
+    workload = replace(workload, entities=tuple(map(_with_plain_defaults, workload.entities)))
+    return map_patterns(
         workload,
-        entities=tuple(map(_with_plain_defaults, workload.entities)),
-        reads=tuple(_with_inputs_of(read, _plain) for read in workload.reads),
-        writes=tuple(_with_values_of(write, _plain) for write in workload.writes),
-        deletes=tuple(_with_values_of(write, _plain) for write in workload.deletes),
+        lambda read: map_values_of_read(read, _as_plain_text),
+        lambda write: map_values_of_write(write, _as_plain_text),
     )
 
 
-def _as_unquoted_text(value: Value) -> Value:
+def _as_unquoted_text(value: Value, place: ValuePlace) -> Value:
     """A value that is no bare word any more: it stands for nothing else."""
     return Value(const=UnquotedText(value.const)) if isinstance(value.const, BareWord) else value
 
 
-def _plain(value: Value) -> Value:
+def _as_plain_text(value: Value, place: ValuePlace) -> Value:
     return Value(const=str(value.const)) if isinstance(value.const, UnquotedText) else value
 
 
@@ -191,23 +199,6 @@ def _with_plain_defaults(entity: Entity) -> Entity:
     return replace(entity, attributes=tuple(attributes))
 
 
-def _with_inputs_of(read: Read, settle_value: Callable[[Value], Value]) -> Read:
-    inputs = []
-    for input_ in read.inputs:
-        values = map(settle_value, input_.values)
-        inputs.append(replace(input_, values=tuple(values)))
-    return replace(read, inputs=tuple(inputs))
-
-
-def _with_values_of(write: Write, settle_value: Callable[[Value], Value]) -> Write:
-    def settle(change: Change) -> Change:
-        return change if change.value is None else replace(change, value=settle_value(change.value))
-
-    checks = [with_leaves(check, lambda leaf: with_values(leaf, settle_value)) for check in write.checks]
-    actions = [replace(action, changes=tuple(map(settle, action.changes))) for action in write.actions]
-    return replace(write, checks=tuple(checks), actions=tuple(actions))
-
-
 def _with_values(workload: Workload, action: Action) -> Action:
     """An action whose changes have constants and attributes instead of bare words.
 
@@ -215,15 +206,9 @@ def _with_values(workload: Workload, action: Action) -> Action:
     known before anything is sent.
     """
     entity = workload.entity(action.entity)
-    owners = [entity] if entity and action.verb in NEW else []
-
-    def settle(change: Change) -> Change:
-        if change.value is None:
-            return change
-        return replace(change, value=_named_value(change.value, owners, change.attribute))
-
-    with_names = replace(action, changes=tuple(map(settle, action.changes)))
-    return replace(with_names, changes=tuple(_with_source(with_names, change) for change in with_names.changes))
+    owners = [entity] if entity and action.is_new else []
+    named = map_values_of_action(action, lambda value, place: _named_value(value, owners, place.attribute))
+    return replace(named, changes=tuple(_with_source(named, change) for change in named.changes))
 
 
 def _with_source(action: Action, change: Change) -> Change:
@@ -231,14 +216,13 @@ def _with_source(action: Action, change: Change) -> Change:
 
     A value that comes back to itself stays as it is, to be reported.
     """
-    values = {
-        change.attribute: change.value
-        for change in action.changes
-        if change.op is ChangeOp.SET and change.value is not None
-    }
+    values: dict[str | None, Value] = {}
+    for other in action.changes:
+        if other.op is ChangeOp.SET and other.value is not None:
+            values[other.attribute] = other.value
     value, passed_names = change.value, {change.attribute}
     while value is not None and value.attribute in values:
-        if value.attribute in passed_names:
+        if value.attribute is None or value.attribute in passed_names:
             return change
         passed_names.add(value.attribute)
         value = values[value.attribute]
@@ -248,43 +232,38 @@ def _with_source(action: Action, change: Change) -> Change:
 # --- Conditions -----------------------------------------------------------------------------------------------------
 
 
-def _with_inputs_right(workload: Workload, write: Write) -> list[Condition]:
-    """The conditions of a write, with inputs to the right of attributes: `amount <= due` is `due >= amount`."""
-    inputs = {input_.attribute for input_ in write.inputs}
-
-    def turn(leaf: Leaf) -> Leaf:
-        if not isinstance(leaf, Comparison) or leaf.entity or leaf.attribute not in inputs:
-            return leaf
-        opposite = leaf.op.flipped
-        if opposite is None:
-            return leaf
-        word = leaf.values[0].const
-        if not isinstance(word, BareWord):
-            return leaf
-        entity, _, name = str(word).rpartition(".")
-        owners = [entity] if entity else having_attribute(workload, write, name)
-        owners_with_attribute = [owner for owner in map(workload.entity, owners) if owner and owner.attribute(name)]
-        # With `paid` of the same item, `paid < total` compares two attributes.
-        if not owners_with_attribute or any(owner.attribute(leaf.attribute) for owner in owners_with_attribute):
-            return leaf
-        return Comparison(entity=entity, attribute=name, op=opposite, values=(Value(param=leaf.attribute),))
-
-    return [with_leaves(check, turn) for check in write.checks]
+def _with_input_right(workload: Workload, write: Write, leaf: Leaf) -> Leaf:
+    """A condition with the input to the right of the attribute: `amount <= due` is `due >= amount`."""
+    if not isinstance(leaf, Comparison) or leaf.entity or leaf.attribute not in write.input_names:
+        return leaf
+    op = leaf.op.flipped
+    if op is None:
+        return leaf
+    word = leaf.values[0].const
+    if not isinstance(word, BareWord):
+        return leaf
+    entity, _, name = str(word).rpartition(".")
+    owner_names = [entity] if entity else having_attribute(workload, write, name)
+    owners = [owner for owner in workload.entities_named(owner_names) if owner.attribute(name)]
+    # With `paid` of the same item, `paid < total` compares two attributes.
+    if not owners or any(owner.attribute(leaf.attribute) for owner in owners):
+        return leaf
+    return Comparison(entity=entity, attribute=name, op=op, values=(Value(param=leaf.attribute),))
 
 
-def _settle_leaf(workload: Workload, write: Write, leaf: Leaf, object_attributes: frozenset[str]) -> Leaf:
+def _settle_leaf(workload: Workload, write: Write, leaf: Leaf, object_attributes: Set[str]) -> Leaf:
     """A condition with the entity that it is about, and with attributes instead of their names.
 
-    `given` are the attributes of new objects, which are inputs.
+    `object_attributes` are the attributes of new objects, which are inputs.
     """
     leaf = _with_entity(workload, write, leaf)
     owner = workload.entity(leaf.entity)
 
-    def settle(value: Value) -> Value:
+    def settle(value: Value, place: ValuePlace) -> Value:
         is_input = value.const in object_attributes
-        return _named_value(value, [owner] if owner and not is_input else [], leaf.attribute, leaf.by)
+        return _named_value(value, [owner] if owner and not is_input else [], place.attribute, place.by)
 
-    return with_values(leaf, settle)
+    return map_values_of_leaf(leaf, settle)
 
 
 def _named_value(value: Value, owners: Sequence[Entity], attribute: str, by: str = "") -> Value:
@@ -346,22 +325,28 @@ def _with_parent_ids(workload: Workload, write: Write) -> Write:
     In `update Job (…)` with the input `jobId` and the condition `Depot.state = OPEN`, the depot is that of the job. The
     caller has to give its id as `depotId`, which is then compared with the job's.
     """
-    existing = [action for action in write.actions if action.verb not in NEW and not action.many and not action.by]
-    checked_items = [item for item in resolve_write(workload, write).checked if not item.by]
-    items = [*existing, *(item.step.action for item in checked_items)]
+    existing = list(filter(_is_of_one_existing_item, write.actions))
+    checked = [item.step.action for item in resolve_write(workload, write).checked if not item.by]
     added_inputs: dict[str, Input] = {}
-    for item in items:
+    for item in (*existing, *checked):
         entity = workload.entity(item.entity)
         if entity is None or not unaddressed(workload, write, item, entity):
             continue
         references = [name for action in existing for name in _kept_references(workload, action, entity)]
-        is_new = any(_has_reference(workload, action, entity) for action in write.actions if action.verb in NEW)
-        if len(references) == 1 and not is_new:
+        if len(references) == 1 and not _has_new_reference(workload, write, entity):
             added_inputs[references[0]] = Input(references[0])
     if not added_inputs:
         return write
     actions = tuple(_with_changes(workload, write, action) for action in write.actions)
     return replace(write, actions=actions, inputs=(*write.inputs, *added_inputs.values()))
+
+
+def _has_new_reference(workload: Workload, write: Write, entity: Entity) -> bool:
+    """Whether a new item of a write refers to an entity."""
+    for owner in workload.entities_named(write.created_names):
+        if any(_refers_to(workload, attribute, entity) for attribute in owner.attributes):
+            return True
+    return False
 
 
 def _kept_references(workload: Workload, action: Action, entity: Entity) -> list[str]:
@@ -381,11 +366,6 @@ def _refers_to(workload: Workload, attribute: Attribute, entity: Entity) -> bool
         and reference_target[0] is entity
         and own_id(workload, entity) == (reference_target[1],)
     )
-
-
-def _has_reference(workload: Workload, action: Action, entity: Entity) -> bool:
-    other = workload.entity(action.entity)
-    return other is not None and any(_refers_to(workload, attribute, entity) for attribute in other.attributes)
 
 
 def _is_changed(action: Action, name: str) -> bool:
@@ -408,7 +388,7 @@ def _of_own_attribute(workload: Workload, write: Write, leaf: Leaf) -> Leaf:
     The input is the attribute of the new object then. The object may be without it, if it is optional, and the
     comparison is false then.
     """
-    if not isinstance(leaf, Comparison) or leaf.op not in RELATIONS or leaf.by:
+    if not isinstance(leaf, Comparison) or not leaf.op.is_relation or leaf.by:
         return leaf
     creations = [action for action in write.actions if action.entity == leaf.entity and action.verb is Verb.CREATE]
     entity = workload.entity(leaf.entity)
@@ -431,34 +411,42 @@ def _with_agreement(workload: Workload, write: Write) -> Write:
     account. Without the new entry that is so because the input is the first entity's.
     """
     first = workload.entity(write.first_entity)
-    inputs = {input_.attribute for input_ in write.inputs if not input_.many}
     own_actions = [action for action in write.actions if first and action.entity == first.name]
     if first is None or not own_actions or not all(map(_is_of_one_existing_item, own_actions)):
         return write
-    entities = touched_entities(workload, write)
-    created_entities = [workload.entity(action.entity) for action in write.actions if action.verb in NEW]
-    new_names = {attribute.name for entity in created_entities if entity for attribute in entity.attributes}
-    settled_names = _settled_names(write, first, own_actions)
+    names = write.input_names - write.list_inputs - _settled_names(write, first, own_actions)
+    names &= _names_of_new_items(workload, write)
     agreements: list[Condition] = []
     for attribute in first.attributes:
-        name = attribute.name
-        if attribute.id or not attribute.references or name not in inputs - settled_names:
+        if attribute.name not in names or attribute.id or not attribute.references:
             continue
         reference_target = target(workload, attribute)
-        if reference_target and name in new_names and reference_target[0] in entities:
-            agreements.append(Comparison(entity=first.name, attribute=name, op=Op.EQ, values=(Value(param=name),)))
+        if reference_target and reference_target[0].name in write.entity_names:
+            agreements.append(_equals_input(first.name, attribute.name))
     return replace(write, checks=(*write.checks, *agreements)) if agreements else write
+
+
+def _names_of_new_items(workload: Workload, write: Write) -> set[str]:
+    """The names of the attributes of new items."""
+    created_entities = workload.entities_named(write.created_names)
+    return {attribute.name for entity in created_entities for attribute in entity.attributes}
+
+
+def _equals_input(entity: str, name: str) -> Comparison:
+    """`Hold.accountId = accountId`."""
+    return Comparison(entity=entity, attribute=name, op=Op.EQ, values=(Value(param=name),))
 
 
 def _settled_names(write: Write, entity: Entity, actions: list[Action]) -> set[str]:
     """The attributes of an entity that its actions change, or that a condition is about."""
-    changed_names = {change.attribute for action in actions for change in changes(write, action, entity)}
-    condition_leaves = [leaf for check in write.checks for leaf in leaves(check)]
-    return changed_names | {leaf.attribute for leaf in condition_leaves if leaf.entity == entity.name}
+    settled_names = {leaf.attribute for leaf in all_leaves(write) if leaf.entity == entity.name}
+    for action in actions:
+        settled_names.update(change.attribute for change in changes(write, action, entity))
+    return settled_names
 
 
 def _is_of_one_existing_item(action: Action) -> bool:
-    return action.verb not in NEW and not action.many and not action.by
+    return not (action.is_new or action.many or action.by)
 
 
 def _with_sibling_agreement(workload: Workload, write: Write) -> Write:
@@ -472,7 +460,7 @@ def _with_sibling_agreement(workload: Workload, write: Write) -> Write:
     for reference in sibling_references(workload, write):
         entity, name = reference.entity.name, reference.attribute.name
         if name in inputs and not reference.is_linked:
-            agreements[entity, name] = Comparison(entity=entity, attribute=name, op=Op.EQ, values=(Value(param=name),))
+            agreements[entity, name] = _equals_input(entity, name)
     return replace(write, checks=(*write.checks, *agreements.values())) if agreements else write
 
 
@@ -483,30 +471,35 @@ def _with_attributes(workload: Workload, write: Write) -> Write:
     none, the write stays as it is, to be reported.
     """
     objects = dict(_objects(workload, write))
-    rewritten_actions = [_with_changes(workload, write, action) for action in write.actions]
-    if not objects or any(action.updates and not action.changes for action in rewritten_actions):
+    actions = tuple(_with_changes(workload, write, action) for action in write.actions)
+    if not objects or any(action.updates and not action.changes for action in actions):
         return write
-    inputs: dict[str, Input] = {}
-    for input_ in write.inputs:
-        for part in map(Input, objects[input_.attribute]) if input_.attribute in objects else (input_,):
-            is_optional = input_.optional or (part.attribute in inputs and inputs[part.attribute].optional)
-            inputs[part.attribute] = replace(inputs.get(part.attribute, part), optional=is_optional)
-    names = {name for names_of_object in objects.values() for name in names_of_object}
-    return replace(
-        write,
-        inputs=tuple(inputs.values()),
-        actions=tuple(_with_inputs(workload, action, names) for action in rewritten_actions),
-        checks=tuple(
-            with_leaves(check, lambda leaf: _with_input_values(workload, leaf, names)) for check in write.checks
-        ),
-    )
+    names: set[str] = set().union(*objects.values())
+
+    def settle(value: Value, place: ValuePlace) -> Value:
+        return _as_input(workload, value, place, names)
+
+    inputs = _with_parts(write.inputs, objects)
+    return map_values_of_write(replace(write, inputs=inputs, actions=actions), settle)
+
+
+def _with_parts(inputs: Iterable[Input], objects: Mapping[str, list[str]]) -> tuple[Input, ...]:
+    """The inputs with the attributes of objects in place of these, each once; optional if one of its namesakes is."""
+    parts: dict[str, Input] = {}
+    for input_ in inputs:
+        names = objects.get(input_.attribute)
+        for part in (input_,) if names is None else map(Input, names):
+            earlier = parts.get(part.attribute)
+            is_optional = input_.optional or (earlier is not None and earlier.optional)
+            parts[part.attribute] = replace(earlier or part, optional=is_optional)
+    return tuple(parts.values())
 
 
 def _objects(workload: Workload, write: Write) -> Iterator[tuple[str, list[str]]]:
     """The entities of which a write gets a whole new object, with the attributes that it takes from the object."""
     for action in write.actions:
         entity = workload.entity(action.entity)
-        if entity and action.verb in NEW and not action.many and gives_object(write, entity):
+        if entity and action.is_new and not action.many and gives_object(write, entity):
             settled_names = {change.attribute for change in action.changes} | maintained(entity)
             yield entity.name, [a.name for a in entity.attributes if a.name not in settled_names]
 
@@ -518,25 +511,11 @@ def _with_changes(workload: Workload, write: Write, action: Action) -> Action:
     return replace(action, changes=tuple(change for change in all_changes if change not in by_client))
 
 
-def _with_inputs(workload: Workload, action: Action, names: set[str]) -> Action:
-    new_changes = (
-        replace(change, value=_value(workload, action.entity, change.attribute, change.value, names))
-        if change.value
-        else change
-        for change in action.changes
-    )
-    return replace(action, changes=tuple(new_changes))
-
-
-def _with_input_values(workload: Workload, leaf: Leaf, names: set[str]) -> Leaf:
-    return with_values(leaf, lambda value: _value(workload, leaf.entity, leaf.attribute, value, names))
-
-
-def _value(workload: Workload, owner: str, attribute: str, value: Value, names: set[str]) -> Value:
+def _as_input(workload: Workload, value: Value, place: ValuePlace, names: Set[str]) -> Value:
     """A value that was read as a word because its name was not among the inputs yet."""
-    entity = workload.entity(owner)
-    own = entity.attribute(attribute) if entity else None
-    is_word = isinstance(value.const, BareWord) and value.const in names
-    if value.const is None or not is_word or (own and value.const in own.type.values):
+    entity = workload.entity(place.entity)
+    attribute = entity.attribute(place.attribute) if entity else None
+    if not isinstance(value.const, BareWord) or value.const not in names:
         return value
-    return Value(param=str(value.const))
+    is_member = attribute is not None and value.const in attribute.type.values
+    return value if is_member else Value(param=str(value.const))

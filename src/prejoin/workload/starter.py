@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from importlib import resources
 
 from msgspec.structs import replace
@@ -13,7 +14,7 @@ from prejoin.workload.grammar.lexer import CellTokens, Inexact, read_names
 from prejoin.workload.grammar.writes import read_actions
 from prejoin.workload.interview.step import read_attributes
 from prejoin.workload.lookup import equalities
-from prejoin.workload.model import Combine, Entity, Input, Op, Read, Result, Verb, Workload, Write
+from prejoin.workload.model import Action, Attribute, Combine, Entity, Input, Op, Read, Result, Workload, Write
 
 ENTITY_FIX = "write `User: userId (uuid, id), email (string, unique)`"
 READ_FIX = (
@@ -86,15 +87,12 @@ def read_question(text: str, workload: Workload) -> Read:
 
 def _result(read: Read, workload: Workload) -> Result:
     entity = workload.entity(read.entities[0]) if len(read.entities) == 1 else None
-    given_names = set(equalities(read)) - {i.attribute for i in read.inputs if i.many}
     if entity is None or read.sort:
         return Result.MANY
-    has_whole_id = bool(entity.id) and all(a.name in given_names for a in entity.id)
-    return (
-        Result.ONE
-        if has_whole_id or any(a.unique and a.name in given_names for a in entity.attributes)
-        else Result.MANY
-    )
+    given_names = set(equalities(read)) - read.list_inputs
+    has_whole_id = bool(entity.id) and given_names.issuperset(entity.id_names)
+    has_unique = any(attribute.unique and attribute.name in given_names for attribute in entity.attributes)
+    return Result.ONE if has_whole_id or has_unique else Result.MANY
 
 
 def read_change(text: str, workload: Workload) -> Write:
@@ -102,15 +100,22 @@ def read_change(text: str, workload: Workload) -> Write:
     actions = read_actions(text, frozenset())
     if not actions:
         raise Inexact("that says nothing about what is written", "write `create Order` or `update Order (status)`")
-    names: dict[str, Input] = {}
+    inputs: dict[str, Input] = {}
     for action in actions:
-        entity = workload.entity(action.entity)
-        given_names = {c.attribute for c in action.changes if c.value is None and c.op.value in {"=", "append"}}
-        set_names = {c.attribute for c in action.changes} - given_names
-        for a in entity.attributes if entity else ():
-            is_taken_from_object = action.verb in {Verb.CREATE, Verb.PUT} and a.name not in set_names and not a.ttl
-            if a.id or a.name in given_names or is_taken_from_object:
-                names.setdefault(a.name, Input(a.name, Op.EQ, optional=a.optional and not a.id))
-    entities = tuple(dict.fromkeys(a.entity for a in actions))
+        for attribute in _given_attributes(workload, action):
+            is_optional = attribute.optional and not attribute.id
+            inputs.setdefault(attribute.name, Input(attribute.name, Op.EQ, optional=is_optional))
+    entities = tuple(dict.fromkeys(action.entity for action in actions))
     atomic = True if len(actions) > 1 else None
-    return Write("", "", entities, " ".join(text.split()), tuple(names.values()), actions, atomic)
+    return Write("", "", entities, " ".join(text.split()), tuple(inputs.values()), actions, atomic)
+
+
+def _given_attributes(workload: Workload, action: Action) -> Iterator[Attribute]:
+    """The attributes that the caller gives for an action: the id, what it sets to inputs, and the rest of new items."""
+    given_names = {change.attribute for change in action.changes if change.takes_own_input}
+    set_names = {change.attribute for change in action.changes} - given_names
+    entity = workload.entity(action.entity)
+    for attribute in entity.attributes if entity else ():
+        is_of_object = action.is_new and attribute.name not in set_names and not attribute.ttl
+        if attribute.id or attribute.name in given_names or is_of_object:
+            yield attribute

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -72,16 +72,16 @@ def parents(workload: Workload, entity: Entity) -> Iterator[tuple[Entity, Attrib
 
 
 def get(entity: Entity) -> Read:
-    names = [a.name for a in entity.id]
+    names = entity.id_names
     by = f" by {' and '.join(names)}" if names else ""
     return _one(entity, f"Get one {entity.name}{by}", names)
 
 
 def get_by(entity: Entity, attribute: Attribute) -> Read:
-    return _one(entity, f"Find {one(entity.name)} by {attribute.name}", [attribute.name])
+    return _one(entity, f"Find {one(entity.name)} by {attribute.name}", (attribute.name,))
 
 
-def _one(entity: Entity, description: str, names: list[str]) -> Read:
+def _one(entity: Entity, description: str, names: Iterable[str]) -> Read:
     inputs = tuple(Input(name) for name in names)
     return Read("", "", (entity.name,), description, inputs, Result.ONE, paginated=False)
 
@@ -152,8 +152,8 @@ def obvious(workload: Workload, names: set[str]) -> Obvious:
     for entity in entities:
         reads.append(get(entity))
         reads += [get_by(entity, a) for a in entity.attributes if a.unique and not a.id]
-        own = [a.name for a in entity.id]
-        reads += [list_under(entity, parent, a) for parent, a in parents(workload, entity) if own != [a.name]]
+        own = entity.id_names
+        reads += [list_under(entity, parent, a) for parent, a in parents(workload, entity) if own != (a.name,)]
         writes.append(create(entity))
         if any(a.mutable and not a.id for a in entity.attributes):
             writes.append(update(entity))

@@ -47,9 +47,9 @@ def has_tenant_folder(workload: Workload, entity: Entity) -> bool:
 
 def is_scoped(workload: Workload, pattern: Pattern) -> bool:
     """Whether a pattern is for one tenant: it uses items of tenants, and changes no others."""
-    actions = () if isinstance(pattern, Read) else pattern.actions
-    if any(workload.entity(a.entity) and not is_owned(workload, a.entity) for a in actions):
-        return False
+    for action in () if isinstance(pattern, Read) else pattern.actions:
+        if workload.entity(action.entity) and not is_owned(workload, action.entity):
+            return False
     return _concerns(workload, pattern)
 
 
@@ -77,8 +77,7 @@ def tenant_field(workload: Workload, names: Mapping[str, Mapping[str, str]]) -> 
 
 
 def _concerns(workload: Workload, pattern: Pattern) -> bool:
-    actions = () if isinstance(pattern, Read) else pattern.actions
-    return any(is_owned(workload, name) for name in (*pattern.entities, *(a.entity for a in actions)))
+    return not workload.owned.isdisjoint(pattern.entity_names)
 
 
 # --- Written out ----------------------------------------------------------------------------------------------------
@@ -108,39 +107,44 @@ class _Expansion:
         self._type = origin.type if origin else STRING
 
     def entity(self, entity: Entity) -> Entity:
-        tenant, name = self._tenant.attribute, entity.name
+        tenant, owner = self._tenant.attribute, self._owner.name if self._owner else ""
         attributes = tuple(map(self._reference, entity.attributes))
         relationships = tuple(map(self._relationship, entity.relationships))
-        if not is_owned(self._workload, name):
+        if not is_owned(self._workload, entity.name):
             return replace(entity, attributes=attributes, relationships=relationships)
-        unique_with_tenant = [(tenant, a.name) for a in entity.attributes if a.unique and a.name != tenant]
         groups = [group if tenant in group else (tenant, *group) for group in entity.unique]
-        attributes = tuple(replace(a, unique=False) for a in attributes)
-        tenant_attribute = entity.attribute(tenant)
-        owner_name = self._owner.name if self._owner else ""
-        if tenant_attribute is None:
-            attributes = (Attribute(tenant, self._type, id=True, references=owner_name), *attributes)
-        else:
-            # The tenant of a comment is the tenant of its ticket, which is the tenant itself.
-            is_transitive = is_owned(self._workload, tenant_attribute.referenced_entity)
-            other_reference = "" if is_transitive else tenant_attribute.references
-            tenant_id = replace(
-                tenant_attribute, id=True, optional=False, unique=False, references=owner_name or other_reference
-            )
-            if owner_name or not other_reference:
-                tenant_id = replace(
-                    tenant_id, references_or=()
-                )  # alternatives to a reference that it does not have any more
-            attributes = tuple(tenant_id if a.name == tenant else a for a in attributes)
-        cardinality = (Cardinality(1, owner_name or tenant),) if entity.singleton else entity.cardinality
+        groups += [(tenant, a.name) for a in entity.attributes if a.unique and a.name != tenant]
         return replace(
             entity,
-            attributes=attributes,
+            attributes=self._with_tenant(entity, attributes),
             relationships=relationships,
-            unique=tuple(dict.fromkeys((*groups, *unique_with_tenant))),
+            unique=tuple(dict.fromkeys(groups)),
             singleton=False,
-            cardinality=cardinality,
+            cardinality=(Cardinality(1, owner or tenant),) if entity.singleton else entity.cardinality,
         )
+
+    def _with_tenant(self, entity: Entity, attributes: tuple[Attribute, ...]) -> tuple[Attribute, ...]:
+        """The attributes with the tenant as a part of the id. Nothing is unique over all tenants."""
+        tenant = self._tenant.attribute
+        attributes = tuple(replace(attribute, unique=False) for attribute in attributes)
+        if (own_attribute := entity.attribute(tenant)) is not None:
+            tenant_id = self._as_id(own_attribute)
+            return tuple(tenant_id if attribute.name == tenant else attribute for attribute in attributes)
+        owner_name = self._owner.name if self._owner else ""
+        return (Attribute(tenant, self._type, id=True, references=owner_name), *attributes)
+
+    def _as_id(self, attribute: Attribute) -> Attribute:
+        """The attribute of an entity that is its tenant, as a part of its id."""
+        owner_name = self._owner.name if self._owner else ""
+        # The tenant of a comment is the tenant of its ticket, which is the tenant itself.
+        is_transitive = is_owned(self._workload, attribute.referenced_entity)
+        other_reference = "" if is_transitive else attribute.references
+        references = owner_name or other_reference
+        tenant_id = replace(attribute, id=True, optional=False, unique=False, references=references)
+        if owner_name or not other_reference:
+            # They were alternatives to a reference that it does not have any more.
+            tenant_id = replace(tenant_id, references_or=())
+        return tenant_id
 
     def pattern(self, pattern: _Pattern) -> _Pattern:
         if not _concerns(self._workload, pattern):
@@ -151,10 +155,8 @@ class _Expansion:
         tenant = self._tenant.attribute
         # `Ticket.tenantId` is the tenant of the other entities of the read, too.
         tenant_names = {f"{name}.{tenant}" for name in self._workload.owned}
-        settled_inputs = tuple(replace(i, attribute=tenant) if i.attribute in tenant_names else i for i in inputs)
-        return (
-            settled_inputs if any(i.attribute == tenant for i in settled_inputs) else (Input(tenant), *settled_inputs)
-        )
+        inputs = tuple(replace(i, attribute=tenant) if i.attribute in tenant_names else i for i in inputs)
+        return inputs if any(i.attribute == tenant for i in inputs) else (Input(tenant), *inputs)
 
     def write(self, write: Write) -> Write:
         return replace(write, actions=tuple(map(self._action, write.actions)))
@@ -164,7 +166,7 @@ class _Expansion:
         if not action.by or tenant in action.by or not is_owned(self._workload, action.entity):
             return action
         entity = self._workload.entity(action.entity)
-        names = [a.name for a in entity.id] if entity else []
+        names = list(entity.id_names) if entity else []
         at = names.index(tenant) if tenant in names else 0
         return replace(action, by=(*action.by[:at], tenant, *action.by[at:]))
 
@@ -181,18 +183,13 @@ class _Expansion:
         return f"{name}.{id_attributes[0].name}" if len(id_attributes) == 1 else name
 
     def _relationship(self, relationship: Relationship) -> Relationship:
-        tenant = self._tenant.attribute
+        tenant, via = self._tenant.attribute, relationship.via
         right = self._workload.entity(relationship.right)
-        are_both_owned = is_owned(self._workload, relationship.left) and is_owned(self._workload, relationship.right)
-        if (
-            not are_both_owned
-            or not relationship.via
-            or tenant in relationship.via
-            or not right
-            or not all(map(right.attribute, relationship.via))
-        ):
+        are_owned = is_owned(self._workload, relationship.left) and is_owned(self._workload, relationship.right)
+        if not are_owned or right is None or not via or tenant in via:
             return relationship
-        return replace(relationship, via=(tenant, *relationship.via))
+        # Of N:N, `via` may name the entity in between.
+        return replace(relationship, via=(tenant, *via)) if all(map(right.attribute, via)) else relationship
 
 
 # --- Left out -------------------------------------------------------------------------------------------------------
@@ -200,15 +197,12 @@ class _Expansion:
 
 def contract(workload: Workload) -> Workload:
     """The workload without the repetition of its tenant; unchanged if it would not expand to the same."""
-    tenant = workload.tenant
-    if tenant is None:
+    if workload.tenant is None:
         return workload
-    name = tenant.attribute
-    owner = workload.tenant_entity
-    refers = owner.name if owner else ""
+    name = workload.tenant.attribute
     shorter = replace(
         workload,
-        entities=tuple(_short_entity(workload, e, name, refers) for e in workload.entities),
+        entities=tuple(_short_entity(workload, entity, name) for entity in workload.entities),
         reads=tuple(_short_pattern(workload, read, name) for read in workload.reads),
         writes=tuple(_short_pattern(workload, write, name) for write in workload.writes),
         deletes=tuple(_short_pattern(workload, write, name) for write in workload.deletes),
@@ -216,31 +210,40 @@ def contract(workload: Workload) -> Workload:
     return shorter if expand(shorter) == workload else workload
 
 
-def _short_entity(workload: Workload, entity: Entity, tenant: str, owner_name: str) -> Entity:
-    attributes = [_short_reference(workload, a, tenant) for a in entity.attributes]
+def _short_entity(workload: Workload, entity: Entity, tenant: str) -> Entity:
+    attributes = [_short_reference(workload, attribute, tenant) for attribute in entity.attributes]
     if not is_owned(workload, entity.name):
         return replace(entity, attributes=tuple(attributes))
-    unique_names = {group[1] for group in entity.unique if len(group) == 2 and group[0] == tenant}
-    attributes = [replace(a, unique=True) if a.name in unique_names else a for a in attributes]
-    first_attribute = entity.attributes[0] if entity.attributes else None
-    if (
-        first_attribute
-        and len(entity.id) > 1
-        and first_attribute == Attribute(tenant, first_attribute.type, id=True, references=owner_name)
-    ):
-        attributes = attributes[1:]
+    short_groups = []
+    for group in entity.unique:
+        if group[0] != tenant or len(group) == 1:
+            short_groups.append(group)
+        elif len(group) > 2:
+            short_groups.append(group[1:])
+        else:
+            attributes = [replace(a, unique=True) if a.name == group[1] else a for a in attributes]
+    if _has_implied_tenant(workload, entity, tenant):
+        del attributes[0]
     return replace(
         entity,
         attributes=tuple(attributes),
-        relationships=tuple(
-            replace(r, via=r.via[1:]) if len(r.via) > 1 and r.via[0] == tenant else r for r in entity.relationships
-        ),
-        unique=tuple(
-            group[1:] if group[0] == tenant and len(group) > 2 else group
-            for group in entity.unique
-            if not (len(group) == 2 and group[0] == tenant)
-        ),
+        relationships=tuple(_short_relationship(relationship, tenant) for relationship in entity.relationships),
+        unique=tuple(short_groups),
     )
+
+
+def _has_implied_tenant(workload: Workload, entity: Entity, tenant: str) -> bool:
+    """Whether the first attribute of an entity is what `expand` adds."""
+    first = entity.attributes[0] if entity.attributes else None
+    if first is None or len(entity.id) < 2:
+        return False
+    owner_name = workload.tenant_entity.name if workload.tenant_entity else ""
+    return first == Attribute(tenant, first.type, id=True, references=owner_name)
+
+
+def _short_relationship(relationship: Relationship, tenant: str) -> Relationship:
+    via = relationship.via
+    return replace(relationship, via=via[1:]) if len(via) > 1 and via[0] == tenant else relationship
 
 
 def _short_reference(workload: Workload, attribute: Attribute, name: str) -> Attribute:
@@ -267,13 +270,12 @@ def _short_pattern(workload: Workload, pattern: _Pattern, name: str) -> _Pattern
 
 
 def move_places(places: Places, written_workload: Workload, expanded_workload: Workload) -> None:
-    """Adjust the places of a document's parts for the inputs that `expand` inserts."""
-    shifts: dict[tuple[str | int, ...], int] = {}
-    for kind, field in (("entities", "attributes"), *((kind, "inputs") for kind in ("reads", "writes", "deletes"))):
-        for index, (old, new) in enumerate(
-            zip(getattr(written_workload, kind), getattr(expanded_workload, kind), strict=True)
-        ):
-            added_count = len(getattr(new, field)) - len(getattr(old, field))
+    """Adjust the places of a document's parts for the attributes and inputs that `expand` inserts."""
+    shifts: dict[Path, int] = {}
+    for kind, field in (("entities", "attributes"), ("reads", "inputs"), ("writes", "inputs"), ("deletes", "inputs")):
+        pairs = zip(getattr(written_workload, kind), getattr(expanded_workload, kind), strict=True)
+        for index, (written, expanded) in enumerate(pairs):
+            added_count = len(getattr(expanded, field)) - len(getattr(written, field))
             if added_count:
                 shifts[kind, index, field] = added_count
     if shifts:

@@ -17,7 +17,7 @@ def check_agreement(r: Reporter) -> None:
 
 
 def _sibling_references(r: Reporter, path: Path, write: Write) -> None:
-    inputs = {input_.attribute for input_ in write.inputs}
+    inputs = write.input_names
     entities = touched_entities(r.workload, write)
     asked_questions: set[frozenset[str]] = set()
     for reference in sibling_references(r.workload, write):

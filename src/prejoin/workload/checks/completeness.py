@@ -12,10 +12,20 @@ from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.conditions import all_leaves
 from prejoin.workload.document.columns import normal
 from prejoin.workload.grammar.attributes import write_attribute
-from prejoin.workload.lookup import bindings, changes, equalities, foreign_key, gives_object, identified, unaddressed
+from prejoin.workload.lookup import (
+    bindings,
+    changes,
+    declared_groups,
+    equalities,
+    foreign_key,
+    gives_object,
+    identified,
+    unaddressed,
+)
 from prejoin.workload.model import (
     Action,
     Attribute,
+    Cardinality,
     ChangeOp,
     Combine,
     Entity,
@@ -38,17 +48,14 @@ def check_completeness(r: Reporter) -> None:
         if not pattern.id:
             r.say(codes.NO_PATTERN_ID, path, "this pattern has no ID", f"write `{_free_id(r)}`")
         if not pattern.entities and "Entity" not in pattern.verbatim:
-            r.say(
-                codes.NO_ENTITY,
-                (*path, "entities"),
-                f"{_name_of_pattern(pattern)} names no entity",
-                "name what is read or written",
-            )
+            message = f"{_name_of_pattern(pattern)} names no entity"
+            r.say(codes.NO_ENTITY, (*path, "entities"), message, "name what is read or written")
         if isinstance(pattern, Read):
             _read(r, path, pattern)
         else:
             _write(r, path, pattern)
-    _unsaid(r)
+    _check_rates(r)
+    _check_cardinalities(r)
     _check_use(r)
 
 
@@ -79,9 +86,12 @@ def _entity(r: Reporter, path: Path, entity: Entity) -> None:
 
 
 def _likely_id(entity: Entity) -> Attribute | None:
-    names = {normal(a.name).replace("_", ""): a for a in entity.attributes}
+    attributes = {normal(attribute.name).replace("_", ""): attribute for attribute in entity.attributes}
     own = entity.name.lower()
-    return next((names[n] for n in (f"{own}id", "id", f"{own}key", own) if n in names), None)
+    for name in (f"{own}id", "id", f"{own}key", own):
+        if name in attributes:
+            return attributes[name]
+    return None
 
 
 def _read(r: Reporter, path: Path, read: Read) -> None:
@@ -106,173 +116,203 @@ def _read(r: Reporter, path: Path, read: Read) -> None:
 
 def _check_relations(r: Reporter, path: Path, read: Read) -> None:
     """Whether each entity has the id in the inputs, or the first entity refers to it."""
-    entities = tuple(e for e in read.entities if r.workload.entity(e))
+    entities = tuple(entity.name for entity in r.workload.entities_named(read.entities))
     given_names = equalities(read)
     if len(entities) < 2 or not given_names:
         return
-    for name in entities[1:] if read.combine is Combine.JOIN else entities:
-        is_bound = any(name in bindings(r.workload, entities, a) for a in given_names)
+    is_join = read.combine is Combine.JOIN
+    for name in entities[1:] if is_join else entities:
+        is_bound = any(name in bindings(r.workload, entities, given_name) for given_name in given_names)
         entity = r.workload.entity(name)
         is_unread = entity is not None and "Attributes" in entity.verbatim  # which is reported
-        if is_bound or is_unread or (read.combine is Combine.JOIN and _is_referred_to(r, entities, name)):
-            continue
-        fix = f"give `{name}` the attribute, or one that refers to it: `(…, → Entity)`; a read of two steps is a `Join`"
-        message = f"`{name}` has no attribute for {_name_of_pattern(read)} ({name_list(list(given_names))})"
-        if read.combine is Combine.JOIN:
-            message = f"no attribute of `{entities[0]}` says which `{name}` is meant, for {_name_of_pattern(read)}"
-            fix = (
-                f"give `{entities[0]}` an attribute with its id, `(…, → {name})`, or name the entities in between first"
-            )
-        r.say(codes.NOT_RELATED, (*path, "entities"), message, fix)
+        if not is_bound and not is_unread and not (is_join and _is_referred_to(r, entities, name)):
+            problem = _unlinked_join(entities[0], name, read) if is_join else _unlinked_collection(name, read)
+            r.say(codes.NOT_RELATED, (*path, "entities"), *problem)
+
+
+def _unlinked_collection(name: str, read: Read) -> tuple[str, str]:
+    message = f"`{name}` has no attribute for {_name_of_pattern(read)} ({name_list(equalities(read))})"
+    fix = f"give `{name}` the attribute, or one that refers to it: `(…, → Entity)`; a read of two steps is a `Join`"
+    return message, fix
+
+
+def _unlinked_join(first: str, name: str, read: Read) -> tuple[str, str]:
+    message = f"no attribute of `{first}` says which `{name}` is meant, for {_name_of_pattern(read)}"
+    return message, f"give `{first}` an attribute with its id, `(…, → {name})`, or name the entities in between first"
 
 
 def _is_referred_to(r: Reporter, entities: tuple[str, ...], name: str) -> bool:
     """Whether one of the entities refers to the named one."""
-    other_entities = [e for e in map(r.workload.entity, entities) if e and e.name != name]
     referred_entity = r.workload.entity(name)
-    ids = {a.name for a in referred_entity.id} if referred_entity else set()
-    return any(a.referenced_entity == name or a.name in ids for e in other_entities for a in e.attributes)
+    ids = referred_entity.id_names if referred_entity else ()
+    for entity in r.workload.entities_named(entities):
+        for attribute in entity.attributes if entity.name != name else ():
+            if attribute.referenced_entity == name or attribute.name in ids:
+                return True
+    return False
 
 
 def _check_length(r: Reporter, path: Path, read: Read) -> None:
-    given_names = equalities(read)
-    for name in read.entities:
-        entity = r.workload.entity(name)
-        if entity is None:
-            continue
-        bound_names = {
-            bound_name
-            for given_name in given_names
-            if (bound_name := bindings(r.workload, read.entities, given_name).get(name))
-        }
+    """A list without pages and without a limit that may have very many items."""
+    for entity in r.workload.entities_named(read.entities):
+        bound_names = _bound_names(r.workload, read, entity)
         if identified(entity, bound_names):
             continue
-        figures = [c for c in entity.cardinality if bool(c.per) == bool(given_names)]
-        # A cardinality for the whole id in the inputs is more exact than one for a parent.
-        parents = {c.per: r.workload.entity(c.per) for c in figures}
-        exact_parents = {
-            per
-            for per, e in parents.items()
-            if per in bound_names or (e and foreign_key(r.workload, entity, e, bound_names))
-        }
-        figures = [c for c in figures if c.per in exact_parents] or figures
-        if any(c.count is None or c.count > _LONG for c in figures):
-            message = f"{_name_of_pattern(read)} may return very many `{name}` items at once"
-            r.say(
-                codes.UNBOUNDED,
-                (*path, "paginated"),
-                message,
-                "write `Yes` under Paginated, or `Collection, limit 100`",
-            )
+        figures = _figures_of_result(r.workload, read, entity, bound_names)
+        if any(figure.count is None or figure.count > _LONG for figure in figures):
+            message = f"{_name_of_pattern(read)} may return very many `{entity.name}` items at once"
+            fix = "write `Yes` under Paginated, or `Collection, limit 100`"
+            r.say(codes.UNBOUNDED, (*path, "paginated"), message, fix)
             return
+
+
+def _bound_names(workload: Workload, read: Read, entity: Entity) -> frozenset[str]:
+    """The attributes of an entity that a read knows the value of."""
+    names = (bindings(workload, read.entities, name).get(entity.name, "") for name in equalities(read))
+    return frozenset(filter(None, names))
+
+
+def _figures_of_result(
+    workload: Workload, read: Read, entity: Entity, bound_names: frozenset[str]
+) -> list[Cardinality]:
+    """The cardinalities that tell the number of items: for an id in the inputs, else for a parent, else in total."""
+    has_inputs = bool(equalities(read))
+    figures = [figure for figure in entity.cardinality if bool(figure.per) == has_inputs]
+    exact_figures = [figure for figure in figures if _is_of_inputs(workload, entity, figure, bound_names)]
+    return exact_figures or figures
+
+
+def _is_of_inputs(workload: Workload, entity: Entity, figure: Cardinality, bound_names: frozenset[str]) -> bool:
+    """Whether a cardinality is for each item whose whole id is in the inputs."""
+    if figure.per in bound_names:
+        return True
+    parent = workload.entity(figure.per)
+    return parent is not None and foreign_key(workload, entity, parent, bound_names) is not None
 
 
 def _write(r: Reporter, path: Path, write: Write) -> None:
     name = _name_of_pattern(write)
     column = "Items Deleted" if path[0] == "deletes" else "Items Written"
     if not write.actions and column not in write.verbatim:
-        message = f"{name} does not say what it writes"
-        r.say(
-            codes.NO_ACTIONS,
-            (*path, "actions"),
-            message,
-            "write `create Order`, `update Order (status)`, `delete Order`",
-        )
-    writes_several = len(write.actions) > 1 or any(a.many for a in write.actions)
+        fix = "write `create Order`, `update Order (status)`, `delete Order`"
+        r.say(codes.NO_ACTIONS, (*path, "actions"), f"{name} does not say what it writes", fix)
+    writes_several = len(write.actions) > 1 or any(action.many for action in write.actions)
     if writes_several and write.atomic is None and "Transaction" not in write.verbatim:
         message = f"{name} writes several items and does not say whether it is atomic"
         r.say(codes.NOT_ATOMIC, (*path, "atomic"), message, "write `Yes` or `No` under Transaction")
     for action in write.actions:
         entity = r.workload.entity(action.entity)
-        if entity is None or not entity.id:
-            continue
-        if action.updates and not changes(write, action, entity):
-            message = f"{name} updates `{entity.name}` and does not say what changes"
-            fix = f"write `{action.verb} {entity.name} (attribute, …)`"
-            if gives_object(write, entity):
-                fix += f"; or `put {entity.name}`, which replaces the whole item"
-            r.say(codes.NO_CHANGES, (*path, "actions"), message, fix)
-        if action.verb is Verb.UPSERT:
-            _check_upsert(r, (*path, "actions"), write, action, entity)
-        unknown = unaddressed(r.workload, write, action, entity)
-        if (action.updates or action.verb is Verb.DELETE) and not action.many and unknown:
-            message = f"{name} does not know the id of its `{entity.name}`"
-            fix = f"add {name_list(unknown)} to the inputs"
-            if action.by:
-                fix = f"name an input for each part of its id, {name_list(unknown)}: `by {' + '.join(unknown)}`"
-            r.say(codes.CANNOT_ADDRESS, (*path, "inputs"), message, fix)
+        if entity is not None and entity.id:
+            _check_changes(r, (*path, "actions"), write, action, entity)
+            if action.verb is Verb.UPSERT:
+                _check_upsert(r, (*path, "actions"), write, action, entity)
+            _check_address(r, (*path, "inputs"), write, action, entity)
+
+
+def _check_changes(r: Reporter, path: Path, write: Write, action: Action, entity: Entity) -> None:
+    if not action.updates or changes(write, action, entity):
+        return
+    message = f"{_name_of_pattern(write)} updates `{entity.name}` and does not say what changes"
+    fix = f"write `{action.verb} {entity.name} (attribute, …)`"
+    if gives_object(write, entity):
+        fix += f"; or `put {entity.name}`, which replaces the whole item"
+    r.say(codes.NO_CHANGES, path, message, fix)
+
+
+def _check_address(r: Reporter, path: Path, write: Write, action: Action, entity: Entity) -> None:
+    """The id of an item that is changed or deleted has to be among the inputs."""
+    if action.many or not (action.updates or action.verb is Verb.DELETE):
+        return
+    unknown = unaddressed(r.workload, write, action, entity)
+    if not unknown:
+        return
+    fix = f"add {name_list(unknown)} to the inputs"
+    if action.by:
+        fix = f"name an input for each part of its id, {name_list(unknown)}: `by {' + '.join(unknown)}`"
+    message = f"{_name_of_pattern(write)} does not know the id of its `{entity.name}`"
+    r.say(codes.CANNOT_ADDRESS, path, message, fix)
 
 
 def _check_upsert(r: Reporter, path: Path, write: Write, action: Action, entity: Entity) -> None:
     """An upsert that may create an item without a required attribute, or that would need a guard."""
-    unique_names = [a.name for a in entity.attributes if a.unique] + [name for group in entity.unique for name in group]
+    unique_names = [name for group in declared_groups(entity) for name in group]
     if unique_names:
         message = f"{_name_of_pattern(write)} upserts `{entity.name}`, which has the unique {name_list(unique_names)}"
         r.say(codes.CANNOT_CREATE, path, message, f"write `create {entity.name}`, or `update {entity.name} (…)`")
         return
-    set_names = {c.attribute for c in changes(write, action, entity) if c.op is not ChangeOp.REMOVE}
-    required_attributes = [
-        a for a in entity.attributes if not (a.id or a.optional or a.default is not None or a.name in set_names)
-    ]
-    if missing := [a.name for a in required_attributes if a.type.kind is not Kind.SET]:
+    missing = _names_missing_in_upsert(write, action, entity)
+    if missing:
         message = f"{_name_of_pattern(write)} may create an item of `{entity.name}` without {name_list(missing)}"
         fix = f"add {name_list(missing)} to the upsert, mark it `optional`, or give it a `default`"
         r.say(codes.CANNOT_CREATE, path, message, fix)
 
 
-def _unsaid(r: Reporter) -> None:
-    """One diagnostic for all missing rates and one for all missing cardinalities."""
-    outside = r.out_of_scope
-    silent = [
-        (p, x) for p, x in r.patterns() if x.rate is None and "Frequency" not in x.verbatim and x.id not in outside
-    ]
-    if silent:
-        message = f"{name_list([_name_of_pattern(x) for _, x in silent])}: no frequency"
-        r.say(codes.NO_RATE, silent[0][0], message, "write `Hot`, `Warm`, `Cold` or `250/s`; `Warm` (10/s) is assumed")
-    unknown = [
-        (("entities", i), e)
-        for i, e in enumerate(r.workload.entities)
-        if not e.cardinality and not e.singleton and "Cardinality" not in e.verbatim
-    ]
-    if unknown:
-        message = f"{name_list([e.name for _, e in unknown])}: no cardinality"
-        r.say(codes.NO_CARDINALITY, unknown[0][0], message, "write `- **Cardinality**: ~100 per User, 1M total`")
+def _names_missing_in_upsert(write: Write, action: Action, entity: Entity) -> list[str]:
+    """The required attributes that an upsert does not set. DynamoDB has no empty sets, so a set may be absent."""
+    names = []
+    set_names = {change.attribute for change in changes(write, action, entity) if change.op is not ChangeOp.REMOVE}
+    for attribute in entity.attributes:
+        may_be_absent = attribute.id or attribute.optional or attribute.default is not None
+        if not may_be_absent and attribute.name not in set_names and attribute.type.kind is not Kind.SET:
+            names.append(attribute.name)
+    return names
+
+
+def _check_rates(r: Reporter) -> None:
+    """One diagnostic for all missing rates."""
+    places, names = [], []
+    for path, pattern in r.patterns():
+        is_said = pattern.rate is not None or "Frequency" in pattern.verbatim
+        if not is_said and pattern.id not in r.out_of_scope:
+            places.append(path)
+            names.append(_name_of_pattern(pattern))
+    if names:
+        fix = "write `Hot`, `Warm`, `Cold` or `250/s`; `Warm` (10/s) is assumed"
+        r.say(codes.NO_RATE, places[0], f"{name_list(names)}: no frequency", fix)
+
+
+def _check_cardinalities(r: Reporter) -> None:
+    """One diagnostic for all missing cardinalities."""
+    places: list[Path] = []
+    names = []
+    for index, entity in enumerate(r.workload.entities):
+        if not entity.cardinality and not entity.singleton and "Cardinality" not in entity.verbatim:
+            places.append(("entities", index))
+            names.append(entity.name)
+    if names:
+        fix = "write `- **Cardinality**: ~100 per User, 1M total`"
+        r.say(codes.NO_CARDINALITY, places[0], f"{name_list(names)}: no cardinality", fix)
 
 
 def _check_use(r: Reporter) -> None:
-    read_names = {name for p in r.workload.reads for name in p.entities}
-    created_names = {
-        a.entity
-        for p in (*r.workload.writes, *r.workload.deletes)
-        for a in p.actions
-        if a.verb in {Verb.CREATE, Verb.PUT, Verb.UPSERT}
-    }
-    inexact = any("Items Written" in p.verbatim for p in r.workload.writes)
-    locks = _locks(r.workload)
-    for index, entity in enumerate(r.workload.entities):
-        if r.workload.reads and entity.name not in read_names and entity.name not in locks:
-            r.say(
-                codes.NEVER_READ,
-                ("entities", index),
-                f"no pattern reads `{entity.name}`",
-                "add the read, or leave it out",
-            )
-        if r.workload.writes and not inexact and entity.name not in created_names:
-            message = f"no pattern creates `{entity.name}`"
-            r.say(
-                codes.NEVER_CREATED,
-                ("entities", index),
-                message,
-                "add the write that creates it; if another program does, add that as a write",
-            )
+    workload = r.workload
+    read_names = {name for read in workload.reads for name in read.entities} | _locks(workload)
+    created_names = {entity.name for entity in workload.entities if _is_created(workload, entity)}
+    is_unread = any("Items Written" in write.verbatim for write in workload.writes)  # which is reported
+    for index, entity in enumerate(workload.entities):
+        if workload.reads and entity.name not in read_names:
+            message = f"no pattern reads `{entity.name}`"
+            r.say(codes.NEVER_READ, ("entities", index), message, "add the read, or leave it out")
+        if workload.writes and not is_unread and entity.name not in created_names:
+            fix = "add the write that creates it; if another program does, add that as a write"
+            r.say(codes.NEVER_CREATED, ("entities", index), f"no pattern creates `{entity.name}`", fix)
+
+
+def _is_created(workload: Workload, entity: Entity) -> bool:
+    return any(action.verb.may_create for _, action in workload.actions_on(entity.name))
+
+
+def _is_removed(workload: Workload, entity: Entity) -> bool:
+    return any(action.verb.removes for _, action in workload.actions_on(entity.name))
 
 
 def _locks(workload: Workload) -> set[str]:
     """Entities that only writes need: a condition asks for them, or they are taken and released by a natural id."""
-    writes = (*workload.writes, *workload.deletes)
-    checked_names = {leaf.entity or write.first_entity for write in writes for leaf in all_leaves(write)}
-    actions = [action for write in writes for action in write.actions]
-    created_names = {action.entity for action in actions if action.verb in {Verb.CREATE, Verb.PUT, Verb.UPSERT}}
-    removed_names = {action.entity for action in actions if action.verb in {Verb.DELETE, Verb.EXPIRE}}
-    natural_names = {e.name for e in workload.entities if e.id and not any(a.generated for a in e.id)}
-    return checked_names | (created_names & removed_names & natural_names)
+    names: set[str] = set()
+    for write in workload.changing:
+        names.update(leaf.entity or write.first_entity for leaf in all_leaves(write))
+    for entity in workload.entities:
+        is_natural = bool(entity.id) and not any(attribute.generated for attribute in entity.id)
+        if is_natural and _is_created(workload, entity) and _is_removed(workload, entity):
+            names.add(entity.name)
+    return names

@@ -27,7 +27,7 @@ def check_contradictions(r: Reporter) -> None:
     for path, pattern in r.patterns():
         if not isinstance(pattern, Write):
             continue
-        inputs = frozenset(input_.attribute for input_ in pattern.inputs)
+        inputs = pattern.input_names
         pairs = {
             (write_checks((first,), inputs), write_checks((second,), inputs)): attribute.name
             for first, second, attribute in _contradictions(r, pattern)

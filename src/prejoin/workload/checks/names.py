@@ -3,43 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import assert_never
+from collections.abc import Iterable, Iterator, Sequence
 
 from prejoin.diagnostics import Code
-from prejoin.keys import fields_of
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
 from prejoin.workload.conditions import all_leaves, values_of
 from prejoin.workload.grammar.lexer import WORD
-from prejoin.workload.lookup import EITHER, bare_name, bindings, changes, suggest, target, undecided
+from prejoin.workload.grammar.statements import mentions_of
+from prejoin.workload.lookup import EITHER, bare_name, bindings, changes, did_you_mean, target, undecided
 from prejoin.workload.model import (
-    NEW,
-    Accept,
     Action,
-    AtMost,
     Attribute,
+    AttributeName,
+    Change,
     Comparison,
-    ContentPlace,
-    CounterShards,
     Entity,
-    FixedKey,
-    IndexKeys,
     Leaf,
-    Minimise,
-    Naming,
-    OutOfScope,
-    OwnTable,
     Pattern,
     Read,
     Relationship,
     RelationshipKind,
-    Spread,
-    Under,
     Uniqueness,
-    Unproven,
     Value,
-    Without,
     Write,
 )
 from prejoin.workload.program.input_types import attribute_of_input
@@ -98,45 +84,45 @@ def _known_entity(r: Reporter, path: Path, name: str) -> bool:
     if r.workload.entity(name):
         return True
     if r.full:
-        return False
-    names = [e.name for e in r.workload.entities]
-    near = suggest(name, names)
-    fix = (
-        f"did you mean `{near}`?"
-        if near
-        else f"the entities are {name_list(names)}"
-        if names
-        else "describe it under Entities"
-    )
-    r.say(codes.UNKNOWN_ENTITY, path, f"there is no entity `{name}`", fix, name, near or "")
+        return False  # looking for a similar name is slow
+    names = [entity.name for entity in r.workload.entities]
+    otherwise = f"the entities are {name_list(names)}" if names else "describe it under Entities"
+    near, fix = did_you_mean(name, names, otherwise)
+    r.say(codes.UNKNOWN_ENTITY, path, f"there is no entity `{name}`", fix, name, near)
     return False
 
 
 def _unknown_attribute(r: Reporter, path: Path, name: str, entities: Iterable[Entity]) -> None:
     candidates = list(entities)
     plain = bare_name(name)
-    if r.full or any(f"`{plain}`" in e.verbatim.get("Attributes", "") for e in candidates):
+    if r.full or any(f"`{plain}`" in entity.verbatim.get("Attributes", "") for entity in candidates):
         return  # Its line could not be read, which is reported.
-    names = list(dict.fromkeys(a.name for e in candidates for a in e.attributes))
-    prefix = name.removesuffix(plain)
-    places = " or ".join(f"`{e.name}`" for e in candidates) or "any entity"
-    for affix, form in _AFFIXES:
-        match = affix.fullmatch(plain)
-        if match and (near := next((n for n in names if n.lower() == match[1].lower()), None)):
-            correction = form.format(near)
-            fix = f"write `{correction}`"
-            break
-    else:
-        correction = near = suggest(plain, names) or ""
-        fix = (
-            f"did you mean `{near}`?"
-            if near
-            else f"it has {name_list(names, 12)}"
-            if names
-            else "list it under Attributes"
-        )
-    replacement = f"{prefix}{correction}" if correction else ""
+    places = " or ".join(f"`{entity.name}`" for entity in candidates) or "any entity"
+    correction, fix = _correct_attribute(plain, candidates)
+    replacement = name.removesuffix(plain) + correction if correction else ""
     r.say(codes.UNKNOWN_ATTRIBUTE, path, f"there is no attribute `{name}` in {places}", fix, name, replacement)
+
+
+def _correct_attribute(name: str, entities: Iterable[Entity]) -> tuple[str, str]:
+    """What to write instead of a name that no entity has, empty if that is unknown, and the fix in words."""
+    names = list(dict.fromkeys(attribute.name for entity in entities for attribute in entity.attributes))
+    for stem, form in _without_affixes(name):
+        if attribute_name := _in_any_case(stem, names):
+            correction = form.format(attribute_name)
+            return correction, f"write `{correction}`"
+    return did_you_mean(name, names, f"it has {name_list(names, 12)}" if names else "list it under Attributes")
+
+
+def _in_any_case(name: str, names: Iterable[str]) -> str:
+    """The first of some names that is equal but for its case; empty if there is none."""
+    return next((candidate for candidate in names if candidate.lower() == name.lower()), "")
+
+
+def _without_affixes(name: str) -> Iterator[tuple[str, str]]:
+    """A name without what people add to the name of an attribute, and the grammar for that: `date` of `fromDate`."""
+    for affix, form in _AFFIXES:
+        if match := affix.fullmatch(name):
+            yield match[1], form
 
 
 def _entity(r: Reporter, path: Path, entity: Entity) -> None:
@@ -168,9 +154,7 @@ def _attribute_name(r: Reporter, path: Path, entity: Entity, attribute: Attribut
     if not attribute.name:
         r.say(codes.IMPOSSIBLE_NAME, path, f"an attribute of `{entity.name}` has no name", "name it")
     if impossible_characters := sorted(set(_IMPOSSIBLE.findall(attribute.name))):
-        listing = " and ".join(
-            character if character.isprintable() else repr(character)[1:-1] for character in impossible_characters
-        )
+        listing = " and ".join(map(_printable, impossible_characters))
         message = f"`{attribute.name}` has a {listing}, which no pattern, key template or class could name"
         legal_name = _IMPOSSIBLE.sub("_", attribute.name)
         r.say(codes.IMPOSSIBLE_NAME, path, message, f"call it `{legal_name}`", attribute.name, legal_name)
@@ -178,6 +162,10 @@ def _attribute_name(r: Reporter, path: Path, entity: Entity, attribute: Attribut
     if len(attribute.name.encode(errors="surrogatepass")) > 255:
         message = f"`{attribute.name[:20]}…` has more than 255 bytes, and could not be in an index"
         r.say(codes.UNLIKELY_NAME, path, message, "use a shorter name")
+
+
+def _printable(character: str) -> str:
+    return character if character.isprintable() else repr(character)[1:-1]
 
 
 def _names_in_attribute(r: Reporter, path: Path, entity: Entity, attribute: Attribute) -> None:
@@ -192,7 +180,7 @@ def _names_in_attribute(r: Reporter, path: Path, entity: Entity, attribute: Attr
 
 def _qualified_name(r: Reporter, path: Path, name: str, needs_field: bool) -> None:
     """Report `Order` or `Order.total` if there is no such entity or attribute."""
-    owner, _, field = name.partition(".")
+    owner, field = AttributeName.parse(name)
     if not name or not _known_entity(r, path, owner):
         return
     entity = r.workload.entity(owner)
@@ -203,17 +191,23 @@ def _qualified_name(r: Reporter, path: Path, name: str, needs_field: bool) -> No
 def _names_in_relationship(r: Reporter, path: Path, relationship: Relationship) -> None:
     """Report unknown entities of a relationship, and attributes after `via` that neither of them has."""
     ends = [name for name in (relationship.left, relationship.right) if _known_entity(r, path, name)]
-    entities = [entity for entity in map(r.workload.entity, ends) if entity]
+    entities = r.workload.entities_named(ends)
     if not entities:
         return
     for via in relationship.via:
         # Of N:N, `via` may name the entity in between.
         if relationship.kind is RelationshipKind.MANY_TO_MANY and r.workload.entity(via):
             continue
-        owner, dot, field = via.partition(".")
-        holders = [entity for entity in entities if not dot or entity.name == owner]
-        if not any(entity.attribute(field if dot else via) for entity in holders):
+        if not any(_has_attribute(entity, via) for entity in entities):
             _unknown_attribute(r, path, via, entities)
+
+
+def _has_attribute(entity: Entity, name: str) -> bool:
+    """Whether an entity has an attribute, which may be written with the entity: `userId` or `Order.userId`."""
+    owner, dot, field = name.partition(".")
+    if not dot:
+        return entity.attribute(name) is not None
+    return entity.name == owner and entity.attribute(field) is not None
 
 
 def _reference(r: Reporter, path: Path, entity: Entity, name: str) -> None:
@@ -221,45 +215,58 @@ def _reference(r: Reporter, path: Path, entity: Entity, name: str) -> None:
     if attribute is None:
         return
     reference_target = target(r.workload, attribute)
-    other_entity = r.workload.entity(attribute.referenced_entity)
-    if reference_target is None and other_entity and "." not in attribute.references and other_entity.id:
-        ids = name_list([f"→ {other_entity.name}.{a.name}" for a in other_entity.id])
-        message = f"`{other_entity.name}` is identified by several attributes; `{name}` does not say which it holds"
-        r.say(codes.REFERENCE_ID, path, message, f"write one of {ids}")
-    elif (
-        reference_target
-        and reference_target[1].type.kind != attribute.type.kind
-        and reference_target[1].type.numeric != attribute.type.numeric
-    ):
-        message = f"`{name}` is {attribute.type}, the id of `{reference_target[0].name}` is {reference_target[1].type}"
-        r.say(codes.REFERENCE_TYPE, path, message, f"make both {reference_target[1].type}")
+    if reference_target is None:
+        _ambiguous_reference(r, path, attribute)
+        return
+    owner, id_attribute = reference_target
+    is_same_kind = id_attribute.type.kind == attribute.type.kind
+    if not is_same_kind and id_attribute.type.numeric != attribute.type.numeric:
+        message = f"`{name}` is {attribute.type}, the id of `{owner.name}` is {id_attribute.type}"
+        r.say(codes.REFERENCE_TYPE, path, message, f"make both {id_attribute.type}")
+
+
+def _ambiguous_reference(r: Reporter, path: Path, attribute: Attribute) -> None:
+    """Report a reference to an id of several parts that does not say which of them it holds."""
+    other = r.workload.entity(attribute.referenced_entity)
+    if other is None or not other.id or "." in attribute.references:
+        return
+    ids = name_list([f"→ {other.name}.{id_name}" for id_name in other.id_names])
+    message = f"`{other.name}` is identified by several attributes; `{attribute.name}` does not say which it holds"
+    r.say(codes.REFERENCE_ID, path, message, f"write one of {ids}")
 
 
 def _read(r: Reporter, path: Path, read: Read, entities: tuple[str, ...]) -> None:
-    asked_entities = [e for e in map(r.workload.entity, entities) if e]
+    asked_entities = r.workload.entities_named(entities)
     if not asked_entities:
         return
-    clauses = [("inputs", i.attribute) for i in read.inputs] + [("sort", s.attribute) for s in read.sort]
-    for part, name in (*clauses, *(("result", n) for n in read.needs)):
+    for part, name in _names_in_read(read):
         for qualified_name in name.split(EITHER):
             if not bindings(r.workload, entities, qualified_name):
                 _unknown_attribute(r, (*path, part), qualified_name, asked_entities)
 
 
+def _names_in_read(read: Read) -> Iterator[tuple[str, str]]:
+    """The attributes that a read names, each with its column."""
+    for input_ in read.inputs:
+        yield "inputs", input_.attribute
+    for sort in read.sort:
+        yield "sort", sort.attribute
+    for name in read.needs:
+        yield "result", name
+
+
 def _hottest(r: Reporter, path: Path, pattern: Pattern) -> None:
-    actions = () if isinstance(pattern, Read) else pattern.actions
-    names = (*pattern.entities, *(action.entity for action in actions))
-    entities = [e for e in map(r.workload.entity, dict.fromkeys(names)) if e]
+    entities = r.workload.entities_named(pattern.entity_names)
     key_attribute = pattern.rate.hottest_of if pattern.rate else ""
-    if key_attribute and entities and not any(e.attribute(key_attribute) for e in entities):
+    if key_attribute and entities and not any(entity.attribute(key_attribute) for entity in entities):
         _unknown_attribute(r, (*path, "rate"), key_attribute, entities)
 
 
 def _write(r: Reporter, path: Path, write: Write) -> None:
     actions = [action for action in write.actions if _known_entity(r, (*path, "actions"), action.entity)]
     entity_names = dict.fromkeys((*write.entities, *(action.entity for action in actions)))
-    entities = [entity for entity in map(r.workload.entity, entity_names) if entity]
-    inputs = {input_.attribute for input_ in write.inputs}
+    entities = r.workload.entities_named(entity_names)
+    inputs = write.input_names
     used_names: set[str] = set()
     for action in actions:
         used_names |= _names_in_action(r, path, write, action, inputs)
@@ -275,13 +282,13 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
         _input_without_use(r, (*path, "inputs"), write, name, entities)
 
 
-def _names_in_action(r: Reporter, path: Path, write: Write, action: Action, inputs: set[str]) -> set[str]:
+def _names_in_action(r: Reporter, path: Path, write: Write, action: Action, inputs: frozenset[str]) -> set[str]:
     """Report unknown names in an action. Returns the inputs that it uses."""
     entity = r.workload.entity(action.entity)
     if entity is None:
         return set()
     used_names = set(action.by)
-    if action.many and action.verb not in NEW:
+    if action.is_existing_list:
         source = Step(resolve_write(r.workload, write), action, entity).list_source
         used_names |= {*source.links.values(), *source.unwritten.values()}
     for name in action.by:
@@ -290,19 +297,28 @@ def _names_in_action(r: Reporter, path: Path, write: Write, action: Action, inpu
             message = f"`{name}` is not among the inputs"
             r.say(codes.NOT_GIVEN, (*path, "actions"), message, f"add `{name}` to the inputs", name)
     for change in changes(write, action, entity):
-        used_names |= _value(r, (*path, "actions"), change.value, inputs)
-        if entity.attribute(change.attribute) is None:
-            _unknown_attribute(r, (*path, "actions"), change.attribute, [entity])
-        elif change.value is None and change.op.value in {"=", "append"} and action.updates:
-            used_names.add(change.attribute)
-            if change.attribute not in inputs:
-                message = f"`{change.attribute}` takes an input that is not given"
-                fix = f"add `{change.attribute}` to the inputs, or give a constant: `{change.attribute} = …`"
-                r.say(codes.NOT_GIVEN, (*path, "actions"), message, fix)
+        used_names |= _names_in_change(r, (*path, "actions"), action, entity, change, inputs)
     return used_names
 
 
-def _input_without_use(r: Reporter, path: Path, write: Write, name: str, entities: list[Entity]) -> None:
+def _names_in_change(
+    r: Reporter, path: Path, action: Action, entity: Entity, change: Change, inputs: frozenset[str]
+) -> set[str]:
+    """Report unknown names in a change. Returns the inputs that it uses."""
+    used_names = _value(r, path, change.value, inputs)
+    name = change.attribute
+    if entity.attribute(name) is None:
+        _unknown_attribute(r, path, name, [entity])
+    elif change.takes_own_input and action.updates:
+        used_names.add(name)
+        if name not in inputs:
+            message = f"`{name}` takes an input that is not given"
+            fix = f"add `{name}` to the inputs, or give a constant: `{name} = …`"
+            r.say(codes.NOT_GIVEN, path, message, fix)
+    return used_names
+
+
+def _input_without_use(r: Reporter, path: Path, write: Write, name: str, entities: Sequence[Entity]) -> None:
     """Report an input that no action or condition takes, unless it is clear of which entity it is an attribute."""
     owner, _, plain = name.rpartition(".")
     if entities and not any(entity.name == plain or entity.attribute(plain) for entity in entities):
@@ -321,13 +337,13 @@ def _input_without_use(r: Reporter, path: Path, write: Write, name: str, entitie
         r.say(codes.WHOSE, path, message, fix, name)
 
 
-def _unique_value(r: Reporter, path: Path, check: Uniqueness, entities: list[Entity]) -> None:
+def _unique_value(r: Reporter, path: Path, check: Uniqueness, entities: Sequence[Entity]) -> None:
     place = (*path, "checks")
     if not check.entity or _known_entity(r, place, check.entity):
         _known_attribute(r, place, check.entity, check.attribute, entities)
 
 
-def _known_attribute(r: Reporter, place: Path, entity: str, name: str, entities: list[Entity]) -> None:
+def _known_attribute(r: Reporter, place: Path, entity: str, name: str, entities: Sequence[Entity]) -> None:
     """An attribute of the entity that a condition names, or of one of the write's."""
     named_entity = r.workload.entity(entity) if entity else None
     candidates = [named_entity] if named_entity else entities
@@ -335,7 +351,9 @@ def _known_attribute(r: Reporter, place: Path, entity: str, name: str, entities:
         _unknown_attribute(r, place, name, candidates)
 
 
-def _check(r: Reporter, path: Path, write: Write, check: Leaf, entities: list[Entity], inputs: set[str]) -> None:
+def _check(
+    r: Reporter, path: Path, write: Write, check: Leaf, entities: Sequence[Entity], inputs: frozenset[str]
+) -> None:
     place = (*path, "checks")
     if not check.entity and check.attribute in inputs and isinstance(check, Comparison):
         if attribute_of_input(r.workload, write, check.attribute) is None:
@@ -349,7 +367,7 @@ def _check(r: Reporter, path: Path, write: Write, check: Leaf, entities: list[En
         _known_attribute(r, place, check.entity, check.attribute, entities)
 
 
-def _value(r: Reporter, path: Path, value: Value | None, inputs: set[str]) -> set[str]:
+def _value(r: Reporter, path: Path, value: Value | None, inputs: frozenset[str]) -> set[str]:
     if value is None or value.param is None:
         return set()
     if value.param not in inputs:
@@ -363,17 +381,21 @@ def _value(r: Reporter, path: Path, value: Value | None, inputs: set[str]) -> se
     return {value.param}
 
 
-def _report_unused_input(r: Reporter, path: Path, name: str, entities: list[Entity]) -> None:
+def _report_unused_input(r: Reporter, path: Path, name: str, entities: Sequence[Entity]) -> None:
     if r.full:
         return
-    names = [a.name for e in entities for a in e.attributes]
-    affixless = next(
-        (m[1] for affix, _ in _AFFIXES if (m := affix.fullmatch(name)) and m[1].lower() in map(str.lower, names)), None
-    )
-    near = next((n for n in names if affixless and n.lower() == affixless.lower()), None) or suggest(name, names)
-    fix = f"did you mean `{near}`?" if near else "use it in a change or a condition, or leave it out"
+    names = [attribute.name for entity in entities for attribute in entity.attributes]
+    otherwise = "use it in a change or a condition, or leave it out"
+    affixless = _attribute_without_affix(name, names)
+    near, fix = did_you_mean(affixless or name, names, otherwise)
     message = f"`{name}` is no attribute of {name_list([e.name for e in entities])}, and nothing uses it"
-    r.say(codes.UNUSED_INPUT, path, message, fix, name, near or "")
+    r.say(codes.UNUSED_INPUT, path, message, fix, name, near)
+
+
+def _attribute_without_affix(name: str, names: Sequence[str]) -> str:
+    """The attribute that a name with an affix is made of: `status` of `newStatus`. Empty if there is none."""
+    attribute_names = (_in_any_case(stem, names) for stem, _ in _without_affixes(name))
+    return next(filter(None, attribute_names), "")
 
 
 def _collections(r: Reporter) -> None:
@@ -386,41 +408,21 @@ def _collections(r: Reporter) -> None:
 
 def _known_pattern(r: Reporter, path: Path, id_: str) -> None:
     if r.workload.pattern(id_) is None and not r.full:
-        near = suggest(id_, [p.id for p in r.workload.patterns])
-        r.say(
-            codes.UNKNOWN_PATTERN,
-            path,
-            f"there is no pattern `{id_}`",
-            f"did you mean `{near}`?" if near else "name one of the IDs",
-            id_,
-            near or "",
-        )
+        ids = [pattern.id for pattern in r.workload.patterns]
+        near, fix = did_you_mean(id_, ids, "name one of the IDs")
+        r.say(codes.UNKNOWN_PATTERN, path, f"there is no pattern `{id_}`", fix, id_, near)
 
 
 def _decisions(r: Reporter) -> None:
     for index, decision in enumerate(r.workload.decisions):
+        if decision.pin is None:
+            continue
         path: Path = ("decisions", index)
-        match decision.pin:
-            case Under():
-                _known_entity(r, path, decision.pin.entity)
-                _known_entity(r, path, decision.pin.parent)
-            case Without() | Spread():
-                _known_entity(r, path, decision.pin.entity)
-            case CounterShards() | ContentPlace() as pin:
-                known_entity = _known_entity(r, path, pin.entity) and r.workload.entity(pin.entity)
-                if known_entity and not known_entity.attribute(pin.attribute):
-                    _unknown_attribute(r, path, pin.attribute, [known_entity])
-            case FixedKey():
-                if _known_entity(r, path, decision.pin.entity) and (entity := r.workload.entity(decision.pin.entity)):
-                    for name in fields_of(decision.pin.pk + decision.pin.sk):
-                        if not entity.attribute(name):
-                            _unknown_attribute(r, path, name, [entity])
-            case OwnTable():
-                for name in decision.pin.entities:
-                    _known_entity(r, path, name)
-            case Accept() | OutOfScope() | Unproven():
-                _known_pattern(r, path, decision.pin.pattern)
-            case AtMost() | Minimise() | IndexKeys() | Naming() | None:
-                pass
-            case _:
-                assert_never(decision.pin)
+        mentions = mentions_of(decision.pin)
+        known_names = [name for name in mentions.entities if _known_entity(r, path, name)]
+        for entity in r.workload.entities_named(known_names):
+            for name in mentions.attributes:
+                if not entity.attribute(name):
+                    _unknown_attribute(r, path, name, [entity])
+        if mentions.pattern:
+            _known_pattern(r, path, mentions.pattern)

@@ -11,7 +11,6 @@ from prejoin.workload.checks.reporter import Reporter
 from prejoin.workload.conditions import params_of
 from prejoin.workload.lookup import can_be_input, changes, unaddressed
 from prejoin.workload.model import (
-    NEW,
     Action,
     ChangeOp,
     Entity,
@@ -48,7 +47,7 @@ def _problems(r: Reporter, write: Write, input_: Input) -> Iterator[tuple[str, s
         entity = r.workload.entity(action.entity)
         if entity is None:
             continue
-        if action.verb not in NEW and (name in action.by or _is_needed_for_id(r, write, without_input, action, entity)):
+        if not action.is_new and (name in action.by or _is_needed_for_id(r, write, without_input, action, entity)):
             yield f"and the {entity.name} is found by it", required_fix
         yield from _changes(write, action, entity, name, required_fix)
 
@@ -58,7 +57,7 @@ def _of_new_item(r: Reporter, write: Write, name: str) -> Iterator[tuple[str, st
     owners = []
     for action in write.actions:
         entity = r.workload.entity(action.entity)
-        attribute = entity.attribute(name) if entity and action.verb in NEW else None
+        attribute = entity.attribute(name) if entity and action.is_new else None
         if entity and attribute and can_be_input(r.workload, write, entity, attribute):
             owners.append(entity)
     for _, _, change in optional_changes(r.workload, write):
@@ -75,7 +74,7 @@ def _is_change(r: Reporter, write: Write, name: str) -> bool:
         entity = r.workload.entity(action.entity)
         if entity is None:
             continue
-        if action.verb in NEW and entity.attribute(name):
+        if action.is_new and entity.attribute(name):
             return True
         if any(source_of(change) == name for change in changes(write, action, entity)):
             return True
@@ -93,7 +92,7 @@ def _changes(write: Write, action: Action, entity: Entity, name: str, required_f
         if source_of(change) != name or not is_optional(write, change):
             continue
         attribute = entity.attribute(change.attribute)
-        if action.verb in NEW and change.value is not None:
+        if action.is_new and change.value is not None:
             yield f"and `{change.attribute}` of a new {entity.name} is set to it", required_fix
         elif change.op is not ChangeOp.SET:
             yield f"and `{change.attribute}` is changed by it", f"{required_fix}, or write two patterns"

@@ -6,7 +6,7 @@ import re
 
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
-from prejoin.workload.lookup import bare_name, suggest
+from prejoin.workload.lookup import bare_name, did_you_mean
 from prejoin.workload.model import FixedKey, Input, Op, Pattern, Read, Result, Tenant
 from prejoin.workload.read_result import Path
 
@@ -22,8 +22,7 @@ def check_tenants(r: Reporter) -> None:
     names = [e.name for e in r.workload.entities]
     for name in filter(None, (tenant.entity, *tenant.exempt)):
         if name not in names:
-            near = suggest(name, names)
-            fix = f"did you mean `{near}`?" if near else f"the entities are {name_list(names)}"
+            _, fix = did_you_mean(name, names, f"the entities are {name_list(names)}")
             r.say(codes.UNKNOWN_ENTITY, _LINE, f"there is no entity `{name}`", fix, name)
     _check_entity(r, tenant)
     for path, pattern in r.patterns():
@@ -41,8 +40,8 @@ def _check_entity(r: Reporter, tenant: Tenant) -> None:
     entity = r.workload.tenant_entity
     if entity is None or entity.name in tenant.exempt:
         return
-    ids = [a.name for a in entity.id]
-    if ids == [tenant.attribute]:
+    ids = entity.id_names
+    if ids == (tenant.attribute,):
         return
     if len(ids) == 1:
         fix = f"call it `{tenant.attribute}` there too, or write `{ids[0]} → {entity.name}` here"

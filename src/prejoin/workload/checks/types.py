@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import islice
@@ -17,14 +17,13 @@ from prejoin.constructs.registry import ending_of
 from prejoin.types import Kind
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
-from prejoin.workload.conditions import RELATIONS, all_leaves, leaves, tests_of, ways_to_hold
+from prejoin.workload.conditions import all_leaves, leaves, tests_of, ways_to_hold
 from prejoin.workload.constants import constant
 from prejoin.workload.grammar.attributes import write_attribute
 from prejoin.workload.grammar.values import UnquotedText, write_comparison, write_constant
 from prejoin.workload.grammar.writes import write_actions
 from prejoin.workload.lookup import alternatives, bindings, changes, touched_entities
 from prejoin.workload.model import (
-    RANGES,
     Action,
     Attribute,
     Change,
@@ -50,7 +49,6 @@ _TTL = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.DATETIME})
 _UNTEXTUAL = frozenset({Kind.NUMBER, Kind.INTEGER, Kind.DECIMAL, Kind.BOOLEAN})
 _UNCONTAINING = _UNTEXTUAL | {Kind.DATE, Kind.DATETIME, Kind.UUID}
 _COLLECTIONS = frozenset({Kind.LIST, Kind.SET})
-_WHOLE_ITEM_VERBS = frozenset({Verb.CREATE, Verb.PUT})
 _READ_FIX = (
     "keep the result of the comparison as an attribute that each write sets, such as `missing` or `isLow`, and ask for "
     "that; or read more and compare in your code"
@@ -147,32 +145,19 @@ def _default(r: Reporter, path: Path, a: Attribute, default: str) -> None:
 
 
 def _find_attribute(r: Reporter, entities: tuple[str, ...], name: str) -> Attribute | None:
-    for entity, attribute in bindings(r.workload, entities, name).items():
-        if entity_model := r.workload.entity(entity):
-            return entity_model.attribute(attribute)
+    for entity_name, attribute_name in bindings(r.workload, entities, name).items():
+        if entity := r.workload.entity(entity_name):
+            return entity.attribute(attribute_name)
     return None
 
 
 def _read(r: Reporter, path: Path, read: Read) -> None:
-    required_inputs: set[str] = set()
     for input_ in read.inputs:
         attribute = _find_attribute(r, read.entities, input_.attribute)
         if attribute:
             _input(r, (*path, "inputs"), input_, attribute, read.entities)
-            if _is_true_of_expired_only(attribute, input_.op, input_.values) and read.id not in r.out_of_scope:
-                message = f"`{input_.attribute}` is the TTL attribute, and expired items are not found"
-                fix = (
-                    f"ask for those that end soon, `{input_.attribute} <= now + 7 days`; or keep the time in another "
-                    "attribute than the `ttl`, which leaves the items there"
-                )
-                r.say(codes.ASKS_EXPIRED, (*path, "inputs"), message, fix, input_.attribute)
-        if not input_.filter and not input_.optional:
-            if input_.attribute in required_inputs:
-                message = f"`{input_.attribute}` is given twice"
-                r.say(
-                    codes.CONTRADICTION, (*path, "inputs"), message, "say it once; `between` takes both ends of a range"
-                )
-            required_inputs.add(input_.attribute)
+            _check_asks_expired(r, (*path, "inputs"), read, input_, attribute)
+    _check_given_twice(r, (*path, "inputs"), read)
     for group in alternatives(read.inputs):
         for problem, fix in _find_problems_of_alternatives(r, read, group):
             r.say(codes.CONTRADICTION, (*path, "inputs"), problem, fix, group[0].attribute)
@@ -181,6 +166,33 @@ def _read(r: Reporter, path: Path, read: Read) -> None:
         if attribute and not attribute.type.scalar:
             message = f"`{attribute.name}` is {attribute.type}, which has no order"
             r.say(codes.UNFIT_TYPE, (*path, "sort"), message, "sort by a string, a number or a date")
+    _check_result(r, path, read)
+
+
+def _check_asks_expired(r: Reporter, path: Path, read: Read, input_: Input, a: Attribute) -> None:
+    if read.id in r.out_of_scope or not _is_true_of_expired_only(a, input_.op, input_.values):
+        return
+    message = f"`{input_.attribute}` is the TTL attribute, and expired items are not found"
+    fix = (
+        f"ask for those that end soon, `{input_.attribute} <= now + 7 days`; or keep the time in another "
+        "attribute than the `ttl`, which leaves the items there"
+    )
+    r.say(codes.ASKS_EXPIRED, path, message, fix, input_.attribute)
+
+
+def _check_given_twice(r: Reporter, path: Path, read: Read) -> None:
+    """Inputs that keys would have to take twice. A filter or an optional input may repeat an attribute."""
+    names: set[str] = set()
+    for input_ in read.inputs:
+        if input_.filter or input_.optional:
+            continue
+        if input_.attribute in names:
+            message = f"`{input_.attribute}` is given twice"
+            r.say(codes.CONTRADICTION, path, message, "say it once; `between` takes both ends of a range")
+        names.add(input_.attribute)
+
+
+def _check_result(r: Reporter, path: Path, read: Read) -> None:
     match read.result:
         case Result.ONE:
             if read.paginated:
@@ -211,46 +223,47 @@ def _find_problems_of_alternatives(r: Reporter, read: Read, group: tuple[Input, 
         yield f"{names}: these are attributes of different entities", "compare attributes of the same entity"
 
 
-def _is_true_of_expired_only(a: Attribute, op: Op | None, values: tuple[Value, ...]) -> bool:
+def _is_true_of_expired_only(a: Attribute, op: Op, values: tuple[Value, ...]) -> bool:
     """Whether a comparison is true only for expired items."""
     is_upper_bound = op in {Op.LT, Op.LE, Op.BETWEEN}
     return a.ttl and is_upper_bound and bool(values) and all(v.now is not None and v.now <= 0 for v in values)
 
 
 def _input(r: Reporter, path: Path, input_: Input, a: Attribute, entities: tuple[str, ...]) -> None:
-    kind = a.type.kind
-    if input_.op in {Op.EXISTS, Op.NOT_EXISTS} or (input_.op is Op.CONTAINS and kind is not Kind.CONTENT):
-        pass
-    elif not a.type.scalar:
-        message = f"`{a.name}` is {a.type}, which cannot be compared"
-        fix = f"write `filter {a.name} contains`" if kind in _COLLECTIONS else "ask by another attribute"
-        if kind is Kind.LIST and a.type.of is not None and a.type.of.numeric:
-            fix += "; if it is a vector, ask a vector index for similar ones, and leave the read out here"
-        r.say(codes.UNFIT_TYPE, path, message, fix)
-    elif input_.op is Op.BEGINS_WITH and kind in _UNTEXTUAL:
-        r.say(codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}; `begins_with` is for text", "write `between`")
-    elif input_.op in RANGES and kind is Kind.BOOLEAN:
-        r.say(codes.UNFIT_TYPE, path, f"`{a.name}` is {a.type}, which has no range", "write `= true` or `= false`")
-    elif input_.op in RANGES and kind is Kind.ENUM:
-        r.say(codes.UNFIT_TYPE, path, *_explain_unordered(input_.op, input_.values, a))
+    if unfit := _explain_unfit(input_.op, input_.values, a, is_read=True):
+        r.say(codes.UNFIT_TYPE, path, *unfit)
     _check_range(r, path, input_.op, input_.values, a)
     if input_.many and input_.op is not Op.EQ:
         r.say(codes.CONTRADICTION, path, f"`{a.name}[]` is a list of values and has an operator", f"write `{a.name}[]`")
-    for value in input_.values:
-        if value.attribute is not None:
-            _check_related_filter(r, path, input_, a, value.attribute, entities)
-            continue
-        if _is_nothing(r, path, value, a, _absence_fix(a.name, input_.op)):
-            continue
-        if not _compares_attributes(r, path, value, a, entities, _READ_FIX):
-            _constant(
-                r,
-                path,
-                value,
-                _without_bounds_for_ranges(a, input_.op),
-                partial=input_.op in {Op.BEGINS_WITH, Op.CONTAINS},
-            )
+
+    def check_related(name: str) -> None:
+        _check_related_filter(r, path, input_, a, name, entities)
+
+    absence_fix = _absence_fix(a.name, input_.op)
+    _check_values(r, path, input_.op, input_.values, a, entities, _READ_FIX, absence_fix, check_related)
     _check_bounds(r, path, input_.op, input_.values, a)
+
+
+def _check_values(
+    r: Reporter,
+    path: Path,
+    op: Op,
+    values: tuple[Value, ...],
+    a: Attribute,
+    entities: tuple[str, ...],
+    fix: str,
+    absence_fix: str,
+    check_related: Callable[[str], None],
+) -> None:
+    """The values that an attribute is compared with; `check_related` checks those that are other attributes."""
+    is_partial = op in (Op.BEGINS_WITH, Op.CONTAINS)
+    for value in values:
+        if value.attribute is not None:
+            check_related(value.attribute)
+        elif _is_nothing(r, path, value, a, absence_fix):
+            continue
+        elif not _compares_attributes(r, path, value, a, entities, fix):
+            _constant(r, path, value, _without_bounds_for_ranges(a, op), is_partial)
 
 
 def _check_related_filter(
@@ -272,9 +285,10 @@ def _check_related_filter(
 def _write(r: Reporter, path: Path, write: Write) -> None:
     for action in write.actions:
         entity = r.workload.entity(action.entity)
-        for change in changes(write, action, entity) if entity else ():
-            attribute = entity.attribute(change.attribute) if entity else None
-            if entity and attribute:
+        if entity is None:
+            continue
+        for change in changes(write, action, entity):
+            if attribute := entity.attribute(change.attribute):
                 _change(r, (*path, "actions"), write, action, entity, change, attribute)
     for leaf in all_leaves(write):
         if isinstance(leaf, Comparison):
@@ -286,61 +300,64 @@ def _write(r: Reporter, path: Path, write: Write) -> None:
 def _change(
     r: Reporter, path: Path, write: Write, action: Action, entity: Entity, change: Change, attribute: Attribute
 ) -> None:
-    if not action.updates and (action.verb not in _WHOLE_ITEM_VERBS or change.op is not ChangeOp.SET):
+    if not action.updates and not (action.is_new and change.op is ChangeOp.SET):
         _report_senseless(r, path, write, action, change)
-    if change.op in {ChangeOp.ADD, ChangeOp.SUBTRACT} and not attribute.type.numeric:
+    if change.is_sum and not attribute.type.numeric:
         message = f"`{attribute.name}` is {attribute.type}, which cannot count"
         r.say(codes.UNFIT_TYPE, path, message, "make it a number")
-    if _changed_value(r, path, write, action, entity, change, attribute):
+    has_value = _changed_value(r, path, write, action, entity, change, attribute)
+    if not has_value or not action.updates:
         return
-    is_required = not (attribute.optional or attribute.id or attribute.default is not None)
-    if change.op is ChangeOp.REMOVE and action.updates and is_required:
-        optional_attribute = write_attribute(replace(attribute, optional=True, text=""))
-        message = f"`{entity.name}.{attribute.name}` is removed, and it is not marked optional"
-        r.say(codes.CONTRADICTION, path, message, f"mark it: `` {optional_attribute} ``", attribute.name)
+    if change.op is ChangeOp.REMOVE:
+        _check_removable(r, path, entity, attribute)
     # An upsert sets the immutable attributes of the item that it may create.
-    first_value = action.verb is Verb.UPSERT and change.op is ChangeOp.SET and not attribute.id
-    if action.updates and not (first_value and attribute.mutable is False):
+    is_first_value = action.verb is Verb.UPSERT and change.op is ChangeOp.SET and not attribute.id
+    if not (is_first_value and attribute.mutable is False):
         _check_changeable(r, path, write, action, entity, attribute)
+
+
+def _check_removable(r: Reporter, path: Path, entity: Entity, attribute: Attribute) -> None:
+    if attribute.optional or attribute.id or attribute.default is not None:
+        return
+    optional_attribute = write_attribute(replace(attribute, optional=True, text=""))
+    message = f"`{entity.name}.{attribute.name}` is removed, and it is not marked optional"
+    r.say(codes.CONTRADICTION, path, message, f"mark it: `` {optional_attribute} ``", attribute.name)
 
 
 def _changed_value(
     r: Reporter, path: Path, write: Write, action: Action, entity: Entity, change: Change, attribute: Attribute
 ) -> bool:
-    """Check the value of a change. Returns whether it is no value at all: then nothing else of it is checked."""
+    """Check the value of a change. Returns whether it may be a value: otherwise nothing else of it is checked."""
     if change.op is ChangeOp.APPEND and attribute.type.kind not in _COLLECTIONS:
         message = f"`{attribute.name}` is {attribute.type}, to which nothing can be appended"
         r.say(codes.UNFIT_TYPE, path, message, "make it a list or a set")
-        return False
+        return True
     if change.value is None:
-        return False
+        return True
     if change.value.attribute is not None:
         _source(r, path, action, entity, attribute, change.value.attribute)
-        return False
+        return True
     if _is_nothing(r, path, change.value, attribute, f"write `remove {attribute.name}`"):
-        return True
+        return False
     if _is_of_list(r, path, write, action, change, attribute):
-        return True
+        return False
     if not _compares_attributes(r, path, change.value, attribute, (entity.name,), _CHANGE_FIX):
         # An increment need not be within the bounds.
-        is_increment = change.op in {ChangeOp.ADD, ChangeOp.SUBTRACT}
-        _constant(r, path, change.value, replace(attribute, min=None, max=None) if is_increment else attribute)
-    return False
+        _constant(r, path, change.value, _without_bounds(attribute) if change.is_sum else attribute)
+    return True
 
 
 def _source(r: Reporter, path: Path, action: Action, entity: Entity, attribute: Attribute, name: str) -> None:
     """An attribute of a new item that is set to another one: `create Invoice (due = total)`."""
     source = entity.attribute(name)
-    set_names = {
-        change.attribute for change in action.changes if change.op is ChangeOp.SET and change.value is not None
-    }
+    set_changes = [change for change in action.changes if change.op is ChangeOp.SET and change.value is not None]
     if not source:
         fix = "name an attribute of the same item"
         r.say(codes.UNKNOWN_ATTRIBUTE, path, f"there is no attribute `{name}`", fix, name)
-    elif action.verb not in _WHOLE_ITEM_VERBS:
+    elif not action.is_new:
         message = f"`{name}` is an attribute, and `{attribute.name}` can be set only to an input or a constant"
         r.say(codes.CONSTANT, path, message, _CHANGE_FIX, name)
-    elif name in set_names:
+    elif any(change.attribute == name for change in set_changes):
         message = f"`{attribute.name}` is set to `{name}`, which is set to it"
         r.say(codes.CONTRADICTION, path, message, "set one of them to an input or a constant", name)
     elif source.type == attribute.type and source.ttl is not attribute.ttl and not attribute.type.numeric:
@@ -350,7 +367,7 @@ def _source(r: Reporter, path: Path, action: Action, entity: Entity, attribute: 
         message = (
             f"`{attribute.name}` is {attribute.type} and `{name}` is {source.type}: the value cannot be taken over"
         )
-        quoting_fix = f'; the text itself is written `"{name}"`' if attribute.type.kind is Kind.STRING else ""
+        quoting_fix = _quoting_fix(name, attribute, "the text itself")
         r.say(codes.UNFIT_TYPE, path, message, f"keep both with the same type; or {_VALUE_FIX}{quoting_fix}", name)
     elif source.optional and not attribute.optional:
         message = f"`{attribute.name}` is always there, and `{name}`, which it is set to, may be absent"
@@ -360,31 +377,29 @@ def _source(r: Reporter, path: Path, action: Action, entity: Entity, attribute: 
 
 def _comparison(r: Reporter, path: Path, write: Write, check: Comparison) -> None:
     """A comparison in a condition of a write."""
-    names = (check.entity,) if check.entity else tuple(entity.name for entity in touched_entities(r.workload, write))
+    names = (check.entity,) if check.entity else _known_names(r, write)
     attribute = _find_attribute(r, names, check.attribute)
     if any(check in leaves(test) for test in resolve_write(r.workload, write).input_conditions):
         attribute = attribute_of_input(r.workload, write, check.attribute)
     if attribute is None:
         return
     op, values = check.op, check.values
-    entity = r.workload.entity(check.entity)
-    for value in values:
-        if value.attribute is not None:
-            _check_related(
-                r, path, op, attribute, entity.attribute(value.attribute) if entity else None, value.attribute
-            )
-            continue
-        if _is_nothing(r, path, value, attribute, _absence_fix(check.attribute, op)):
-            continue
-        if _compares_attributes(r, path, value, attribute, names, _OTHER_ITEM_FIX):
-            continue
-        _constant(
-            r, path, value, _without_bounds_for_ranges(attribute, op), partial=op in {Op.BEGINS_WITH, Op.CONTAINS}
-        )
+
+    def check_related(name: str) -> None:
+        entity = r.workload.entity(check.entity)
+        _check_related(r, path, op, attribute, entity.attribute(name) if entity else None, name)
+
+    absence_fix = _absence_fix(check.attribute, op)
+    _check_values(r, path, op, values, attribute, names, _OTHER_ITEM_FIX, absence_fix, check_related)
     if unfit := _explain_unfit(op, values, attribute):
         r.say(codes.UNFIT_TYPE, path, *unfit, check.attribute)
     _check_range(r, path, op, values, attribute)
     _check_bounds(r, path, op, values, attribute)
+
+
+def _known_names(r: Reporter, write: Write) -> tuple[str, ...]:
+    """The entities of a write that exist."""
+    return tuple(entity.name for entity in touched_entities(r.workload, write))
 
 
 def _check_related(r: Reporter, path: Path, op: Op, a: Attribute, other: Attribute | None, name: str) -> None:
@@ -394,7 +409,7 @@ def _check_related(r: Reporter, path: Path, op: Op, a: Attribute, other: Attribu
             codes.UNKNOWN_ATTRIBUTE, path, f"there is no attribute `{name}`", "name an attribute of the same item", name
         )
         return
-    if op not in RELATIONS:
+    if not op.is_relation:
         message = f"`{op}` compares `{a.name}` with an input or a constant, and `{name}` is an attribute"
         fix = f"write comparisons, such as `{a.name} >= {name}`; or give the value as an input"
         r.say(codes.UNFIT_TYPE, path, message, fix, name)
@@ -422,84 +437,122 @@ def _check_expired(r: Reporter, path: Path, write: Write, test: Test) -> None:
     an `or` such a part is superfluous, and `not (expiresAt < now)` is true for all items that are found.
     """
     ways = list(islice(ways_to_hold(test), _MOST_WAYS))
-    asking = [[leaf for leaf, is_true in way if is_true and _asks_for_expired(r, write, leaf)] for way in ways]
-    leaf = next((leaf for leaves_of_way in asking for leaf in leaves_of_way), None)
+    asking_leaves = [_first_asking_for_expired(r, write, way) for way in ways]
+    leaf = next(filter(None, asking_leaves), None)
     if leaf is None:
         return
     message = f"`{leaf.attribute}` is the TTL attribute, and an expired item is not found"
     fix = "leave the condition out: `create` replaces an item that has expired, and nothing else finds it"
-    verbs = {action.verb for action in write.actions if action.entity == (leaf.entity or write.first_entity)}
-    if verbs & _WHOLE_ITEM_VERBS or not all(asking):
+    is_of_new_item = (leaf.entity or write.first_entity) in write.created_names
+    if is_of_new_item or not all(asking_leaves):
         r.say(codes.ASKS_EXPIRED, path, message, fix, leaf.attribute)
         return
     fix += "; or compare another attribute, without `ttl`"
     r.say(codes.CONTRADICTION, path, f"{message}: the condition is never true", fix, leaf.attribute)
 
 
+def _first_asking_for_expired(r: Reporter, write: Write, way: Iterable[tuple[Leaf, bool]]) -> Leaf | None:
+    """The first part of a condition that holds in one way only for expired items; None if there is none."""
+    for leaf, is_true in way:
+        if is_true and _asks_for_expired(r, write, leaf):
+            return leaf
+    return None
+
+
 def _asks_for_expired(r: Reporter, write: Write, leaf: Leaf) -> bool:
     """Whether a comparison is true only for expired items."""
-    names = (leaf.entity,) if leaf.entity else tuple(entity.name for entity in touched_entities(r.workload, write))
+    if not isinstance(leaf, Comparison):
+        return False
+    names = (leaf.entity,) if leaf.entity else _known_names(r, write)
     attribute = _find_attribute(r, names, leaf.attribute)
-    return (
-        isinstance(leaf, Comparison)
-        and attribute is not None
-        and _is_true_of_expired_only(attribute, leaf.op, leaf.values)
-    )
+    return attribute is not None and _is_true_of_expired_only(attribute, leaf.op, leaf.values)
 
 
-def _explain_unfit(op: Op, values: tuple[Value, ...], a: Attribute) -> tuple[str, str] | None:
+def _explain_unfit(op: Op, values: tuple[Value, ...], a: Attribute, is_read: bool = False) -> tuple[str, str] | None:
     """Why a condition cannot be asked of an attribute's type, and what to write instead; None if it can.
 
     DynamoDB orders texts, numbers and bytes, and finds a part only in a text, a list or a set.
     """
     kind = a.type.kind
-    if op in {Op.EXISTS, Op.NOT_EXISTS}:
+    if op.tests_presence:
         return None
-    if op is Op.CONTAINS and kind in _UNCONTAINING:
-        return f"`{a.name}` is {a.type}, which contains nothing", f"write `{a.name} = …`"
     if op is Op.CONTAINS and kind is not Kind.CONTENT:
+        if kind in _UNCONTAINING:
+            return f"`{a.name}` is {a.type}, which contains nothing", f"write `{a.name} = …`"
         return None
-    if not a.type.scalar and (op in RANGES or any(value.param is None for value in values)):
-        fix = f"write `{a.name} contains …`" if kind in _COLLECTIONS else f"write `{a.name} exists`"
-        return f"`{a.name}` is {a.type}, which cannot be compared", fix
-    if op is Op.BEGINS_WITH and (kind in _UNTEXTUAL or a.ttl):  # a TTL is stored as a number
+    # An input is compared with a value of its own type, which a condition may do with any type.
+    is_typed_equality = not is_read and not op.is_range and all(value.param is not None for value in values)
+    if not a.type.scalar and not is_typed_equality:
+        return f"`{a.name}` is {a.type}, which cannot be compared", _uncomparable_fix(a, is_read)
+    return _explain_unordered(op, values, a) if op.is_range else None
+
+
+def _uncomparable_fix(a: Attribute, is_read: bool) -> str:
+    """What to write instead of a comparison with a list, a set, a map or a content."""
+    is_collection = a.type.kind in _COLLECTIONS
+    if not is_read:
+        return f"write `{a.name} contains …`" if is_collection else f"write `{a.name} exists`"
+    fix = f"write `filter {a.name} contains`" if is_collection else "ask by another attribute"
+    if a.type.kind is Kind.LIST and a.type.of is not None and a.type.of.numeric:
+        fix += "; if it is a vector, ask a vector index for similar ones, and leave the read out here"
+    return fix
+
+
+def _explain_unordered(op: Op, values: tuple[Value, ...], a: Attribute) -> tuple[str, str] | None:
+    """Why values of a type have no ranges, or none that begin with a text; None if they have."""
+    if op is Op.BEGINS_WITH and (a.type.kind in _UNTEXTUAL or a.ttl):  # a TTL is stored as a number
         return f"`{a.name}` is {a.type}; `begins_with` is for text", "write `between`"
-    if op in RANGES and kind is Kind.BOOLEAN:
+    if a.type.kind is Kind.BOOLEAN:
         return f"`{a.name}` is {a.type}, which has no range", "write `= true` or `= false`"
-    if op in RANGES and kind is Kind.ENUM:
-        return _explain_unordered(op, values, a)
-    return None
+    return _explain_members(op, values, a) if a.type.kind is Kind.ENUM else None
 
 
-def _explain_unordered(op: Op, values: tuple[Value, ...], a: Attribute) -> tuple[str, str]:
+def _explain_members(op: Op, values: tuple[Value, ...], a: Attribute) -> tuple[str, str]:
     """The message about a range of an enum, and the members that are probably meant.
 
     DynamoDB would compare letters: of `LOW | MID | HIGH`, `LOW` and `HIGH` are both below `MID`.
     """
-    members = a.type.values
-    consts = [value.const for value in values if value.const is not None]
-    probable_members: tuple[str, ...] = ()
-    if op is Op.BEGINS_WITH:
-        probable_members = tuple(member for member in members if consts and member.startswith(consts[0]))
-    elif consts and len(consts) == len(values) and all(const in members for const in consts):
-        first, last = members.index(consts[0]), members.index(consts[-1])
-        ends = {
-            Op.GE: (first, len(members)),
-            Op.GT: (first + 1, len(members)),
-            Op.LE: (0, first + 1),
-            Op.LT: (0, first),
-            Op.BETWEEN: (first, last + 1),
-        }
-        probable_members = members[slice(*ends[op])]
+    constants = [value.const for value in values if value.const is not None]
+    is_complete = len(constants) == len(values)
+    members = _members_in_range(op, constants, a.type.values) if constants and is_complete else ()
     message = f"`{a.name}` is {a.type}: its members are compared as letters, and have no other order"
-    listing = ", ".join(map(write_constant, probable_members or members[:2]))
+    listing = ", ".join(map(write_constant, members or a.type.values[:2]))
     return message, f"name those that you mean: `{a.name} in ({listing})`; or keep a number for the order"
+
+
+def _members_in_range(op: Op, constants: Sequence[str], members: tuple[str, ...]) -> tuple[str, ...]:
+    """The members of an enum that a range would have in the order of the document; none if that is unclear.
+
+    >>> _members_in_range(Op.GE, ["MID"], ("LOW", "MID", "HIGH"))
+    ('MID', 'HIGH')
+    """
+    first, last = constants[0], constants[-1]
+    if op is Op.BEGINS_WITH:
+        return tuple(member for member in members if member.startswith(first))
+    if not set(constants).issubset(members):
+        return ()
+    start, end = members.index(first), members.index(last)
+    match op:
+        case Op.GE:
+            return members[start:]
+        case Op.GT:
+            return members[start + 1 :]
+        case Op.LE:
+            return members[: start + 1]
+        case Op.LT:
+            return members[:start]
+        case Op.BETWEEN:
+            return members[start : end + 1]
+        case Op.EQ | Op.NE | Op.IN | Op.CONTAINS | Op.EXISTS | Op.NOT_EXISTS:
+            return ()
+        case _:
+            assert_never(op)
 
 
 def _report_senseless(r: Reporter, path: Path, write: Write, action: Action, change: Change) -> None:
     """A change without effect: of an item that is replaced or deleted."""
-    inputs = frozenset(input_.attribute for input_ in write.inputs)
-    if action.verb in _WHOLE_ITEM_VERBS:
+    inputs = write.input_names
+    if action.is_new:
         message = f"`{action.verb} {action.entity}` writes a whole item; `{change.op}` changes an existing item"
         fix = f"write `{write_actions((replace(action, verb=Verb.UPDATE),), inputs)}`"
     else:
@@ -511,85 +564,21 @@ def _report_senseless(r: Reporter, path: Path, write: Write, action: Action, cha
 def _check_changeable(r: Reporter, path: Path, write: Write, action: Action, entity: Entity, a: Attribute) -> None:
     name = f"`{entity.name}.{a.name}`"
     if a.id:
-        r.say(
-            codes.CHANGED_ID,
-            path,
-            f"{name} identifies the item and cannot change",
-            "delete the item and create another",
-        )
+        message = f"{name} identifies the item and cannot change"
+        r.say(codes.CHANGED_ID, path, message, "delete the item and create another")
     elif a.mutable is False:
         fix = "mark it `mutable`, or leave the change out"
-        mutable_names = [c.attribute for c in changes(write, action, entity) if not _is_immutable(entity, c.attribute)]
+        mutable_names = [name for name in _changed_names(write, action, entity) if not _is_immutable(entity, name)]
         if not action.changes and mutable_names:
             fix = f"list what changes: `{action.verb} {entity.name} ({', '.join(mutable_names)})`; or mark it `mutable`"
         r.say(codes.IMMUTABLE, path, f"{name} is marked immutable", fix)
     elif a.mutable is None:
-        r.say(
-            codes.NOT_MARKED_MUTABLE,
-            path,
-            f"{name} changes and is not marked mutable",
-            f"mark it: `` {write_attribute(replace(a, mutable=True, text=''))} ``",
-        )
+        fix = f"mark it: `` {write_attribute(replace(a, mutable=True, text=''))} ``"
+        r.say(codes.NOT_MARKED_MUTABLE, path, f"{name} changes and is not marked mutable", fix)
 
 
-def _without_bounds_for_ranges(a: Attribute, op: Op | None) -> Attribute:
-    """The attribute as its values are compared: a condition that its bounds imply is superfluous, and no mistake."""
-    return a if op in (Op.EQ, Op.IN) else replace(a, min=None, max=None)
-
-
-def _check_bounds(r: Reporter, path: Path, op: Op | None, values: tuple[Value, ...], a: Attribute) -> None:
-    """A comparison that is true for no number within the bounds of its attribute."""
-    numbers = [Decimal(value.const) for value in values if value.const is not None and _NUMBER.match(value.const)]
-    minimum, maximum = a.bounds
-    if not a.type.numeric or not numbers or len(numbers) != len(values) or (minimum is None and maximum is None):
-        return
-    first, last = numbers[0], numbers[-1]
-    # The nearest whole numbers for which the comparison is true.
-    lowest: int | None = None
-    highest: int | None = None
-    match op:
-        case Op.GE:
-            lowest = ceil(first)
-        case Op.GT:
-            lowest = floor(first) + 1
-        case Op.LE:
-            highest = floor(first)
-        case Op.LT:
-            highest = ceil(first) - 1
-        case Op.BETWEEN:
-            lowest, highest = ceil(first), floor(last)
-        case Op.EQ | Op.NE | Op.IN | Op.BEGINS_WITH | Op.CONTAINS | Op.EXISTS | Op.NOT_EXISTS | None:
-            pass
-        case _:
-            assert_never(op)
-    if maximum is not None and lowest is not None and lowest > maximum:
-        bound, fix = f"at most {maximum}", f"raise the bound: `max {lowest}`"
-    elif minimum is not None and highest is not None and highest < minimum:
-        bound, fix = f"at least {minimum}", f"lower the bound: `min {highest}`"
-    else:
-        return
-    comparison = f"{a.name} {write_comparison(op or Op.EQ, values, frozenset())}"
-    message = f"`{comparison}` is never true, because `{a.name}` is {bound}"
-    r.say(codes.CONSTANT, path, message, f"{fix}; or change the comparison", a.name)
-
-
-def _check_range(r: Reporter, path: Path, op: Op | None, values: tuple[Value, ...], a: Attribute) -> None:
-    """A range whose first end is above the second: DynamoDB would refuse each request with it."""
-    if op is not Op.BETWEEN or len(values) != 2 or a.type.kind is Kind.ENUM:
-        return
-    low, high = values
-    is_inverted = False
-    if low.now is not None and high.now is not None:
-        is_inverted = low.now > high.now
-    elif low.const is not None and high.const is not None:
-        element = replace(a, type=a.type.of) if a.type.kind in _COLLECTIONS and a.type.of else a
-        is_fit = not (_problem(low.const, element) or _problem(high.const, element))
-        ends: list[Any] = [constant(low.const, a.type), constant(high.const, a.type)] if is_fit else []
-        is_inverted = is_fit and ends[0] > ends[1]
-    if is_inverted:
-        comparison = f"{a.name} {write_comparison(op, values, frozenset())}"
-        swapped = f"{a.name} {write_comparison(op, (high, low), frozenset())}"
-        r.say(codes.CONTRADICTION, path, f"no value is within `{comparison}`", f"write `{swapped}`", a.name)
+def _changed_names(write: Write, action: Action, entity: Entity) -> list[str]:
+    return [change.attribute for change in changes(write, action, entity)]
 
 
 def _is_immutable(entity: Entity, name: str) -> bool:
@@ -597,27 +586,106 @@ def _is_immutable(entity: Entity, name: str) -> bool:
     return attribute is not None and attribute.mutable is False
 
 
+def _without_bounds_for_ranges(a: Attribute, op: Op) -> Attribute:
+    """The attribute as its values are compared: a condition that its bounds imply is superfluous, and no mistake."""
+    return a if op.is_equality else _without_bounds(a)
+
+
+def _without_bounds(a: Attribute) -> Attribute:
+    return replace(a, min=None, max=None)
+
+
+def _check_bounds(r: Reporter, path: Path, op: Op, values: tuple[Value, ...], a: Attribute) -> None:
+    """A comparison that is true for no number within the bounds of its attribute."""
+    numbers = [Decimal(value.const) for value in values if value.const is not None and _NUMBER.match(value.const)]
+    if not a.type.numeric or not numbers or len(numbers) != len(values):
+        return
+    minimum, maximum = a.bounds
+    lowest, highest = _whole_numbers_in_range(op, numbers[0], numbers[-1])
+    if maximum is not None and lowest is not None and lowest > maximum:
+        bound, fix = f"at most {maximum}", f"raise the bound: `max {lowest}`"
+    elif minimum is not None and highest is not None and highest < minimum:
+        bound, fix = f"at least {minimum}", f"lower the bound: `min {highest}`"
+    else:
+        return
+    comparison = f"{a.name} {write_comparison(op, values, frozenset())}"
+    message = f"`{comparison}` is never true, because `{a.name}` is {bound}"
+    r.say(codes.CONSTANT, path, message, f"{fix}; or change the comparison", a.name)
+
+
+def _whole_numbers_in_range(op: Op, first: Decimal, last: Decimal) -> tuple[int | None, int | None]:
+    """The lowest and the highest whole number for which a comparison is true; None without an end.
+
+    >>> _whole_numbers_in_range(Op.GT, Decimal("2.5"), Decimal("2.5"))
+    (3, None)
+    """
+    match op:
+        case Op.GE:
+            return ceil(first), None
+        case Op.GT:
+            return floor(first) + 1, None
+        case Op.LE:
+            return None, floor(first)
+        case Op.LT:
+            return None, ceil(first) - 1
+        case Op.BETWEEN:
+            return ceil(first), floor(last)
+        case Op.EQ | Op.NE | Op.IN | Op.BEGINS_WITH | Op.CONTAINS | Op.EXISTS | Op.NOT_EXISTS:
+            return None, None
+        case _:
+            assert_never(op)
+
+
+def _check_range(r: Reporter, path: Path, op: Op, values: tuple[Value, ...], a: Attribute) -> None:
+    """A range whose first end is above the second: DynamoDB would refuse each request with it."""
+    if op is not Op.BETWEEN or len(values) != 2 or a.type.kind is Kind.ENUM:
+        return
+    low, high = values
+    if _is_inverted(low, high, a):
+        comparison = f"{a.name} {write_comparison(op, values, frozenset())}"
+        swapped = f"{a.name} {write_comparison(op, (high, low), frozenset())}"
+        r.say(codes.CONTRADICTION, path, f"no value is within `{comparison}`", f"write `{swapped}`", a.name)
+
+
+def _is_inverted(low: Value, high: Value, a: Attribute) -> bool:
+    if low.now is not None and high.now is not None:
+        return low.now > high.now
+    if low.const is None or high.const is None:
+        return False
+    element = replace(a, type=a.type.of) if a.type.kind in _COLLECTIONS and a.type.of else a
+    if _problem(low.const, element) or _problem(high.const, element):
+        return False
+    ends: list[Any] = [constant(low.const, a.type), constant(high.const, a.type)]
+    return bool(ends[0] > ends[1])
+
+
 def _compares_attributes(
     r: Reporter, path: Path, value: Value, a: Attribute, entities: tuple[str, ...], fix: str
 ) -> bool:
     """Whether a value is the name of another attribute, which is reported. In quotes it is a text."""
     const = value.const or ""
+    owner, dot, name = const.rpartition(".")
     if a.type.kind is Kind.ENUM and const in a.type.values:
         return False
-    owner, dot, name = const.rpartition(".")
-    holders = [owner] if dot else entities
-    other = next((e for e in map(r.workload.entity, holders) if e and e.attribute(name)), None)
-    if other is None or (_problem(const, a) is None and not isinstance(const, UnquotedText)):
+    holders = r.workload.entities_named([owner] if dot else entities)
+    if not any(holder.attribute(name) for holder in holders):
         return False
-    message = f"`{const}` is no attribute of the item whose `{a.name}` is compared"
-    if name == a.name and (not dot or owner in entities):
-        message = f"`{a.name}` is compared with itself"
-        fix = fix if fix is _CHANGE_FIX else "compare it with another attribute, an input or a constant"
+    if _problem(const, a) is None and not isinstance(const, UnquotedText):
+        return False
     if fix is _CHANGE_FIX:
         message = f"`{const}` is an attribute, and `{a.name}` can be set only to an input or a constant"
-    quoting_fix = "" if a.type.kind is not Kind.STRING else f'; the text itself is written `"{const}"`'
-    r.say(codes.CONSTANT, path, message, f"{fix}{quoting_fix}", const)
+    elif name == a.name and (not dot or owner in entities):
+        message = f"`{a.name}` is compared with itself"
+        fix = "compare it with another attribute, an input or a constant"
+    else:
+        message = f"`{const}` is no attribute of the item whose `{a.name}` is compared"
+    r.say(codes.CONSTANT, path, message, fix + _quoting_fix(const, a, "the text itself"), const)
     return True
+
+
+def _quoting_fix(text: str, a: Attribute, noun: str) -> str:
+    """How a word is written that is meant as a text, if its attribute is one."""
+    return f'; {noun} is written `"{text}"`' if a.type.kind is Kind.STRING else ""
 
 
 def _is_of_list(r: Reporter, path: Path, write: Write, action: Action, change: Change, a: Attribute) -> bool:
@@ -656,21 +724,20 @@ def _is_nothing(r: Reporter, path: Path, value: Value, a: Attribute, fix: str) -
     if const.lower() not in _NULL_WORDS or const in a.type.values or not isinstance(const, UnquotedText):
         return False
     message = f"`{const}` would be the text of that name, and not an absent `{a.name}`"
-    quoting_fix = f'; the text is written `"{const}"`' if a.type.kind is Kind.STRING else ""
-    r.say(codes.CONSTANT, path, message, f"{fix}{quoting_fix}", const)
+    r.say(codes.CONSTANT, path, message, fix + _quoting_fix(const, a, "the text"), const)
     return True
 
 
-def _absence_fix(name: str, op: Op | None) -> str:
+def _absence_fix(name: str, op: Op) -> str:
     return f"write `{name} exists`" if op is Op.NE else f"write `{name} not exists`"
 
 
-def _constant(r: Reporter, path: Path, value: Value, a: Attribute, partial: bool = False) -> None:
+def _constant(r: Reporter, path: Path, value: Value, a: Attribute, is_partial: bool = False) -> None:
     if value.now is not None and a.type.kind not in _TTL | {Kind.DATE, Kind.STRING}:
         r.say(
             codes.CONSTANT, path, f"`{a.name}` is {a.type}, and `now` is a time", "compare it with a value of its type"
         )
-    if value.const is None or partial:
+    if value.const is None or is_partial:
         return
     problem = _problem(value.const, a)
     if problem:
@@ -678,35 +745,36 @@ def _constant(r: Reporter, path: Path, value: Value, a: Attribute, partial: bool
 
 
 def _problem(const: str, a: Attribute) -> tuple[str, str] | None:
+    """What a constant should be for the type of its attribute, and what to write; None if it is that."""
     kind = a.type.kind
-    if kind is Kind.ENUM and const not in a.type.values:
-        return "a member of the enum", f"the members are {name_list(list(a.type.values))}"
-    if a.type.numeric and not _NUMBER.match(const):
-        return "a number", "write a number; the name of an input has to be among the inputs"
-    if kind is Kind.INTEGER and ("." in const or Decimal(const) != Decimal(const).to_integral_value()):
-        return "an integer", "write it without a fraction"
-    if a.type.numeric and (exceeded_bound := _find_exceeded_bound(const, a)):
-        return exceeded_bound
-    if kind is Kind.BOOLEAN and const.lower() not in {"true", "false"}:
-        return "`true` or `false`", "write `true` or `false`"
-    if kind is Kind.UUID and not _uuid(const):
-        return "a UUID", "write it as `00000000-0000-0000-0000-000000000000`"
-    if kind in {Kind.DATE, Kind.DATETIME} and not _iso(const, kind):
-        return f"a {kind}", "write it as `2024-01-15`, or `2024-01-15T10:30:00Z` in quotes"
+    match kind:
+        case Kind.ENUM:
+            if const not in a.type.values:
+                return "a member of the enum", f"the members are {name_list(list(a.type.values))}"
+        case Kind.NUMBER | Kind.INTEGER | Kind.DECIMAL:
+            return _problem_of_number(const, a)
+        case Kind.BOOLEAN:
+            if const.lower() not in {"true", "false"}:
+                return "`true` or `false`", "write `true` or `false`"
+        case Kind.UUID:
+            if not _is_read_by(uuid.UUID, const):
+                return "a UUID", "write it as `00000000-0000-0000-0000-000000000000`"
+        case Kind.DATE | Kind.DATETIME:
+            if not _is_read_by(date.fromisoformat if kind is Kind.DATE else datetime.fromisoformat, const):
+                return f"a {kind}", "write it as `2024-01-15`, or `2024-01-15T10:30:00Z` in quotes"
+        case Kind.STRING | Kind.ULID | Kind.BINARY | Kind.LIST | Kind.SET | Kind.MAP | Kind.CONTENT:
+            pass  # any text
+        case _:
+            assert_never(kind)
     return None
 
 
-def _uuid(const: str) -> bool:
-    try:
-        uuid.UUID(const)
-    except ValueError:
-        return False
-    return True
-
-
-def _find_exceeded_bound(const: str, a: Attribute) -> tuple[str, str] | None:
-    """The bound that a number exceeds."""
+def _problem_of_number(const: str, a: Attribute) -> tuple[str, str] | None:
+    if not _NUMBER.match(const):
+        return "a number", "write a number; the name of an input has to be among the inputs"
     number = Decimal(const)
+    if a.type.kind is Kind.INTEGER and ("." in const or number != number.to_integral_value()):
+        return "an integer", "write it without a fraction"
     minimum, maximum = a.bounds
     if minimum is not None and number < minimum:
         return f"at least {minimum}", f"write a larger number, or lower the bound: `min {floor(number)}`"
@@ -715,12 +783,10 @@ def _find_exceeded_bound(const: str, a: Attribute) -> tuple[str, str] | None:
     return None
 
 
-def _iso(const: str, kind: Kind) -> bool:
+def _is_read_by(read: Callable[[str], object], text: str) -> bool:
+    """Whether a text is read without an error."""
     try:
-        if kind is Kind.DATE:
-            date.fromisoformat(const)
-        else:
-            datetime.fromisoformat(const)
+        read(text)
     except ValueError:
         return False
     return True

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import assert_never
+
 from prejoin.protocol import limits
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter, name_list
@@ -9,10 +12,8 @@ from prejoin.workload.conditions import all_leaves, is_of_whole_item, leaves, te
 from prejoin.workload.grammar.writes import write_checks
 from prejoin.workload.lookup import having_attribute, target
 from prejoin.workload.model import (
-    Absence,
     Action,
     Leaf,
-    Presence,
     Verb,
     Write,
 )
@@ -22,18 +23,18 @@ from prejoin.workload.tenants import own_id
 
 
 def check_write_items(r: Reporter) -> None:
-    for kind, writes in (("writes", r.workload.writes), ("deletes", r.workload.deletes)):
-        for index, write in enumerate(writes):
-            path: Path = (kind, index)
-            _lists(r, path, write)
-            _twice(r, path, write)
-            _long_lists(r, path, write)
-            _children_of_given_items(r, path, write)
-            _contradictions(r, path, write)
-            for leaf in all_leaves(write):
-                _whose(r, path, write, leaf)
-            _several_items(r, path, write)
-            _open_references(r, path, write)
+    for path, write in r.patterns():
+        if not isinstance(write, Write):
+            continue
+        _lists(r, path, write)
+        _twice(r, path, write)
+        _long_lists(r, path, write)
+        _children_of_given_items(r, path, write)
+        _contradictions(r, path, write)
+        for leaf in all_leaves(write):
+            _whose(r, path, write, leaf)
+        _several_items(r, path, write)
+        _open_references(r, path, write)
 
 
 def _lists(r: Reporter, path: Path, write: Write) -> None:
@@ -43,56 +44,59 @@ def _lists(r: Reporter, path: Path, write: Write) -> None:
 
 def _explain_unbound_list(r: Reporter, step: Step) -> tuple[str, str]:
     """The message about a list that is not bound, and its fix."""
-    entity, source = step.entity, step.list_source
+    entity, names = step.entity, step.list_source.ambiguous
     action = f"{step.verb} {entity.name}[]"
-    if source.ambiguous and all(entity.attribute(name) for name in source.ambiguous):
-        names = name_list(source.ambiguous)
-        return (
-            f"`{action}` may belong by {names}, and nothing says by which",
-            f"write `{action} by {source.ambiguous[0]}`",
+    if not names:
+        message = (
+            f"nothing says which {entity.name} `{action}` means: no input is the id of an item that they belong to"
         )
-    if source.ambiguous:
-        message = f"`{action}` may belong to the item of {name_list(source.ambiguous)}, and nothing says to which"
-        return message, "write each of them in a row of its own"
-    id_names = [a.name for a in entity.id if not r.workload.tenant or a.name != r.workload.tenant.attribute]
-    reference_names = [a.name for a in entity.attributes if a.references and a.name not in id_names]
-    message = f"nothing says which {entity.name} `{action}` means: no input is the id of an item that they belong to"
+        return message, _fix_of_unbound_list(r, step)
+    if all(entity.attribute(name) for name in names):
+        message = f"`{action}` may belong by {name_list(names)}, and nothing says by which"
+        return message, f"write `{action} by {names[0]}`"
+    message = f"`{action}` may belong to the item of {name_list(names)}, and nothing says to which"
+    return message, "write each of them in a row of its own"
+
+
+def _fix_of_unbound_list(r: Reporter, step: Step) -> str:
+    """How to say which items a list means: by the item that they belong to, or by their ids."""
+    entity = step.entity
+    id_names = [name for name in entity.id_names if name != r.workload.tenant_attribute]
+    references = [a for a in entity.attributes if a.references and a.name not in id_names]
     list_input = f"`{id_names[-1]}[]`" if id_names else f"`{entity.name}[]`"
-    list_inputs = [item.attribute for item in step.write.inputs if item.many and item.attribute in reference_names]
-    if list_inputs:
-        attribute = entity.attribute(list_inputs[0])
-        parent = attribute.referenced_entity if attribute else ""
-        by_parent = f"write `{list_inputs[0]}` for one {parent}, or add `{parent}[]` to the row"
-        fix = f"{by_parent}; or let the caller give {list_input}"
-        return message, fix
-    which_input = "the input" if len(reference_names) == 1 else "one of the inputs"
-    parent_fix = f"add {which_input} {name_list(reference_names)}, or " if reference_names else ""
-    return message, f"{parent_fix}let the caller give them: add {list_input} to the inputs"
+    for input_ in step.write.inputs:
+        attribute = entity.attribute(input_.attribute)
+        if input_.many and attribute in references and attribute is not None:
+            parent = attribute.referenced_entity
+            by_parent = f"write `{attribute.name}` for one {parent}, or add `{parent}[]` to the row"
+            return f"{by_parent}; or let the caller give {list_input}"
+    which_input = "the input" if len(references) == 1 else "one of the inputs"
+    listing = name_list([attribute.name for attribute in references])
+    parent_fix = f"add {which_input} {listing}, or " if references else ""
+    return f"{parent_fix}let the caller give them: add {list_input} to the inputs"
 
 
 def _long_lists(r: Reporter, path: Path, write: Write) -> None:
     """Lists of a transaction that have more items than it takes, by the numbers of the document."""
     resolved_write = resolve_write(r.workload, write)
-    entity_names = {entity.name for entity in resolved_write.entities}
     for step in resolved_write.steps if write.atomic else ():
-        entity = step.entity
         if not step.is_existing_list or step.list_source.is_given:
             continue
-        referenced_entities = {
-            attribute.referenced_entity
-            for attribute in entity.attributes
-            if attribute.references and attribute.name in resolved_write.inputs
-        }
-        counts = [
-            number.count
-            for number in entity.cardinality
-            if number.count and number.per in entity_names | referenced_entities
-        ]
+        counts = _counts_of_list(step)
         if counts and min(counts) >= limits.TRANSACTION_ACTIONS:
             number = f"{min(counts):,.0f}"
-            message = f"`{step.verb} {entity.name}[]` is of {number} items, and a transaction takes at most 100"
+            message = f"`{step.verb} {step.entity.name}[]` is of {number} items, and a transaction takes at most 100"
             fix = "write `No` under Transaction: they are then written in batches, and what they belong to last"
-            r.say(codes.LONG_LIST, (*path, "actions"), message, fix, entity.name)
+            r.say(codes.LONG_LIST, (*path, "actions"), message, fix, step.entity.name)
+
+
+def _counts_of_list(step: Step) -> list[float]:
+    """The cardinalities of a list for the items that it may belong to."""
+    owner_names = {entity.name for entity in step.of.entities}
+    for attribute in step.entity.attributes:
+        if attribute.references and attribute.name in step.of.inputs:
+            owner_names.add(attribute.referenced_entity)
+    return [figure.count for figure in step.entity.cardinality if figure.count and figure.per in owner_names]
 
 
 def _children_of_given_items(r: Reporter, path: Path, write: Write) -> None:
@@ -105,22 +109,27 @@ def _children_of_given_items(r: Reporter, path: Path, write: Write) -> None:
     if not resolved_write.is_resumable:
         return
     for step in resolved_write.steps:
-        source = step.list_source if step.is_existing_list else None
-        parent = r.workload.entity(source.over) if source and not source.unwritten else None
-        parent_step = resolved_write.step(Action(step.verb, parent.name, many=True)) if parent else None
-        if parent is None or parent_step is None:
+        parent_step = _written_parent_list(step) if step.is_existing_list else None
+        if parent_step is None or not parent_step.list_source.is_given:
             continue
-        parent_source = parent_step.list_source
-        id_names = {attribute.name for attribute in own_id(r.workload, parent)}
-        tenant_names = {r.workload.tenant.attribute} if r.workload.tenant else set()
-        ties = [name for name in parent_source.links if name not in id_names | tenant_names]
-        if parent_source.is_given and ties:
+        parent = parent_step.entity
+        ids = {attribute.name for attribute in own_id(r.workload, parent)} | {r.workload.tenant_attribute}
+        ties = [name for name in parent_step.list_source.links if name not in ids]
+        if ties:
             message = (
                 f"`{step.verb} {step.entity.name}[]` is written before it is known that each given {parent.name} has "
                 f"this `{ties[0]}`"
             )
             fix = f"write `Yes` under Transaction, or leave the input `{ties[0]}` out"
             r.say(codes.UNBOUND_LIST, (*path, "actions"), message, fix, step.entity.name)
+
+
+def _written_parent_list(step: Step) -> Step | None:
+    """The list through which the items of another one are known, if the write writes it, too."""
+    source = step.list_source
+    if not source.over or source.unwritten:
+        return None
+    return step.of.step(Action(step.verb, source.over, many=True))
 
 
 def _twice(r: Reporter, path: Path, write: Write) -> None:
@@ -149,40 +158,48 @@ def _is_same_item(step: Step, other: Step) -> bool:
         return False
     if step.is_list:
         return not step.is_new and not other.is_new
-    if step.is_new or other.is_new:
-        # A new item beside an existing one is another if an input of its own names the existing one.
-        existing = other if step.is_new else step
-        return not existing.action.by and all(existing.sources.get(part.name) == part.name for part in step.entity.id)
-    return step.action.by == other.action.by
+    if not step.is_new and not other.is_new:
+        return step.action.by == other.action.by
+    # A new item beside an existing one is another if an input of its own names the existing one.
+    existing = other if step.is_new else step
+    return not existing.action.by and all(existing.sources.get(name) == name for name in step.entity.id_names)
 
 
 def _contradictions(r: Reporter, path: Path, write: Write) -> None:
     """Conditions with which an action can never be done."""
     for step in resolve_write(r.workload, write).steps:
-        item_tests = [test for test in step.conditions if is_of_whole_item(test)]
-        must_exist = any(isinstance(test, Presence) for test in item_tests)
-        must_be_absent = any(isinstance(test, Absence) for test in item_tests)
-        name = step.entity.name
-        if must_exist and must_be_absent:
-            message, fix = f"`{name} exists` and `{name} not exists` exclude each other", "leave one of them out"
-        elif step.verb is Verb.CREATE and must_exist:
+        if problem := _contradiction(step):
+            r.say(codes.CONTRADICTION, (*path, "checks"), *problem, step.entity.name)
+
+
+def _contradiction(step: Step) -> tuple[str, str] | None:
+    """Why an action can never be done, and what to write instead; None if it can."""
+    name = step.entity.name
+    if step.must_exist and step.must_be_absent:
+        return f"`{name} exists` and `{name} not exists` exclude each other", "leave one of them out"
+    match step.verb:
+        case Verb.CREATE if step.must_exist:
             message = f"`create {name}` is refused if there is one, and `{name} exists` if there is none"
             fix = f"write `put {name}` to replace an existing one, or `update {name} (…)`; or leave the condition out"
-        elif step.verb in (Verb.UPDATE, Verb.DELETE) and must_be_absent:
-            message = f"`{step.verb} {name}` needs an item, and `{name} not exists` is refused if there is one"
-            fix = f"write `create {name}`, or `upsert {name} (…)`; or leave the condition out"
-        elif step.verb is Verb.CREATE and _has_whole_part(step):
+            return message, fix
+        case Verb.CREATE if _has_whole_part(step):
             message = f"`create {name}` is refused if there is one, so no part of a condition can be about that"
-            fix = f"leave that part out; or write `put {name}`, which may replace an existing one"
-        else:
-            continue
-        r.say(codes.CONTRADICTION, (*path, "checks"), message, fix, name)
+            return message, f"leave that part out; or write `put {name}`, which may replace an existing one"
+        case Verb.UPDATE | Verb.DELETE if step.must_be_absent:
+            message = f"`{step.verb} {name}` needs an item, and `{name} not exists` is refused if there is one"
+            return message, f"write `create {name}`, or `upsert {name} (…)`; or leave the condition out"
+        case Verb.CREATE | Verb.PUT | Verb.UPDATE | Verb.UPSERT | Verb.DELETE | Verb.EXPIRE:
+            return None
+        case _:
+            assert_never(step.verb)
 
 
 def _has_whole_part(step: Step) -> bool:
     """Whether a part of a condition, beside others, says that the item exists or does not."""
-    other_tests = [test for test in step.conditions if not is_of_whole_item(test)]
-    return any(not leaf.attribute for test in other_tests for leaf in leaves(test))
+    for test in step.conditions:
+        if not is_of_whole_item(test) and any(not leaf.attribute for leaf in leaves(test)):
+            return True
+    return False
 
 
 def _whose(r: Reporter, path: Path, write: Write, check: Leaf) -> None:
@@ -197,7 +214,7 @@ def _whose(r: Reporter, path: Path, write: Write, check: Leaf) -> None:
 
 def _several_items(r: Reporter, path: Path, write: Write) -> None:
     """An `or` or a `not (…)` whose parts are about several items, or about an item and an input."""
-    inputs = frozenset(input_.attribute for input_ in write.inputs)
+    inputs = write.input_names
     for test in tests_of(write):
         items = {(leaf.entity, leaf.by) for leaf in leaves(test)}
         if len(items) < 2:
@@ -216,24 +233,32 @@ def _open_references(r: Reporter, path: Path, write: Write) -> None:
     Whether they have to be the same is for the author to say: a captured hold is of the account that is debited, but
     who comments on a post is not its author.
     """
-    resolved_write = resolve_write(r.workload, write)
-    new_entities = [step.entity for step in resolved_write.steps if step.is_new]
-    for step in resolved_write.steps:
+    for step in resolve_write(r.workload, write).steps:
         if step.is_new or step.is_list or step.verb is Verb.EXPIRE:
             continue
         entity = step.entity
-        changed_names = {change.attribute for change in step.action.changes}
-        settled_names = {*step.sources, *changed_names, *step.compared}
-        for attribute in entity.attributes:
-            name = attribute.name
-            reference_target = target(r.workload, attribute)
-            if name not in resolved_write.inputs or name in settled_names or reference_target is None or attribute.id:
-                continue
-            new_names = [other.name for other in new_entities if other is not entity and other.attribute(name)]
-            if reference_target[0] in resolved_write.entities and new_names:
+        for name in _open_names(step):
+            new_names = _new_entities_with(step, name)
+            if new_names:
                 message = (
                     f"`{entity.name}.{name}` need not be the `{name}` of the new {name_list(new_names)}: "
                     "nothing says that they are the same"
                 )
                 fix = f"add the condition `{entity.name}.{name} = {name}`, if they have to be"
                 r.say(codes.WHOSE, (*path, "checks"), message, fix, name)
+
+
+def _open_names(step: Step) -> Iterator[str]:
+    """The references to items of the write that are inputs, and that nothing compares, changes or fixes."""
+    settled_names = {change.attribute for change in step.action.changes}.union(step.sources, step.compared)
+    for attribute in step.entity.attributes:
+        is_open = attribute.name in step.of.inputs and attribute.name not in settled_names and not attribute.id
+        reference_target = target(step.workload, attribute) if is_open else None
+        if reference_target is not None and reference_target[0] in step.of.entities:
+            yield attribute.name
+
+
+def _new_entities_with(step: Step, name: str) -> list[str]:
+    """The entities of new items of the same write that have an attribute of a name."""
+    others = (other.entity for other in step.of.steps if other.is_new and other.entity is not step.entity)
+    return [entity.name for entity in others if entity.attribute(name)]

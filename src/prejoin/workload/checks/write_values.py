@@ -49,13 +49,13 @@ def _check_changed_twice(r: Reporter, path: Path, write: Write) -> None:
 
 def _check_unique_values(r: Reporter, path: Path, write: Write) -> None:
     """`create Ticket[] (code = now)`: all items of a list would get the same value, and it is unique."""
-    lists = {input_.attribute for input_ in write.inputs if input_.many}
+    lists = write.list_inputs
     for action in write.actions:
         entity = r.workload.entity(action.entity)
         if entity is None or not action.many:
             continue
         values = {change.attribute: change.value for change in action.changes if change.value is not None}
-        tenant = r.workload.tenant.attribute if r.workload.tenant else ""
+        tenant = r.workload.tenant_attribute
         shared_values = {name for name, value in values.items() if value.attribute is None and value.param not in lists}
         for group in unique_groups(entity):
             if set(group) - {tenant} <= shared_values:

@@ -13,80 +13,58 @@ from prejoin.workload.model import (
     Accept,
     AtMost,
     ContentPlace,
-    Context,
     CounterShards,
     Decision,
-    Entity,
     FixedKey,
     IndexKeys,
     Minimise,
     Naming,
     OutOfScope,
     OwnTable,
-    Relationship,
     Spread,
     Under,
     Unproven,
     Without,
     Workload,
 )
+from prejoin.workload.renaming import rename_in_figures, rename_tenant
 
 
 def settle(workload: Workload) -> Workload:
     """The workload with exact names in cardinalities, relationships and pins."""
-    names = _Exact(workload)
+    exact = _ExactNames(workload)
     return replace(
         workload,
-        context=_context(workload.context, names),
-        entities=tuple(_entity(e, names) for e in workload.entities),
-        decisions=tuple(_decision(d, names) for d in workload.decisions),
+        context=rename_tenant(workload.context, exact),
+        entities=tuple(rename_in_figures(entity, exact) for entity in workload.entities),
+        decisions=tuple(_decision(decision, exact) for decision in workload.decisions),
     )
 
 
-class _Exact:
+class _ExactNames:
+    """The exact name of an entity for another case or the plural of it: `User` for `users`."""
+
     def __init__(self, workload: Workload) -> None:
-        self._exact = {e.name for e in workload.entities}
-        self._forms: dict[str, set[str]] = {}
+        self._exact = {entity.name for entity in workload.entities}
+        self._spellings: dict[str, set[str]] = {}
         for name in self._exact:
-            low = name.lower()
-            plural = (
-                low[:-1] + "ies"
-                if low.endswith("y")
-                else low + "es"
-                if low.endswith(("s", "x", "ch", "sh"))
-                else low + "s"
-            )
-            for form in (low, plural):
-                self._forms.setdefault(form, set()).add(name)
+            for spelling in (name.lower(), _plural(name.lower())):
+                self._spellings.setdefault(spelling, set()).add(name)
 
     def __call__(self, name: str) -> str:
         if name in self._exact:
             return name
-        spellings = self._forms.get(name.lower(), set())
-        return next(iter(spellings)) if len(spellings) == 1 else name
+        names = self._spellings.get(name.lower(), set())
+        return next(iter(names)) if len(names) == 1 else name
 
 
-def _context(context: Context | None, exact: _Exact) -> Context | None:
-    if context is None or context.tenant is None:
-        return context
-    tenant = context.tenant
-    exempt = tuple(map(exact, tenant.exempt))
-    return replace(context, tenant=replace(tenant, entity=exact(tenant.entity), exempt=exempt))
+def _plural(word: str) -> str:
+    if word.endswith("y"):
+        return f"{word[:-1]}ies"
+    return f"{word}es" if word.endswith(("s", "x", "ch", "sh")) else f"{word}s"
 
 
-def _entity(entity: Entity, exact: _Exact) -> Entity:
-    return replace(
-        entity,
-        cardinality=tuple(replace(c, per=exact(c.per)) for c in entity.cardinality),
-        relationships=tuple(_relationship(r, exact) for r in entity.relationships),
-    )
-
-
-def _relationship(r: Relationship, exact: _Exact) -> Relationship:
-    return replace(r, left=exact(r.left), right=exact(r.right))
-
-
-def _decision(decision: Decision, exact: _Exact) -> Decision:
+def _decision(decision: Decision, exact: _ExactNames) -> Decision:
     match decision.pin:
         case Under() as pin:
             return replace(decision, pin=replace(pin, entity=exact(pin.entity), parent=exact(pin.parent)))

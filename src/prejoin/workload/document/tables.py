@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from prejoin.constructs.registry import CONSTRUCTS
 from prejoin.workload import codes
-from prejoin.workload.conditions import leaves, values_of
+from prejoin.workload.conditions import all_leaves, values_of
 from prejoin.workload.document.columns import Column, Fields, TableKind
 from prejoin.workload.document.markdown import Text
 from prejoin.workload.grammar import answers, attributes, inputs, lexer, quantities, statements, values, writes
@@ -21,6 +21,7 @@ from prejoin.workload.model import (
     Read,
     Stability,
     Stage,
+    Value,
     Verb,
     Workload,
     Write,
@@ -77,21 +78,31 @@ def _action_context(fields: Fields) -> tuple[frozenset[str], Verb]:
 
 def _attribute_names(pattern: Read | Write, workload: Workload) -> tuple[frozenset[str]]:
     """Attributes of a pattern's entities: a constant of such a name is in quotes, because it is not the attribute."""
-    actions = () if isinstance(pattern, Read) else pattern.actions
-    entities = [workload.entity(name) for name in (*pattern.entities, *(action.entity for action in actions))]
-    names = {attribute.name for entity in entities if entity for attribute in entity.attributes}
-    checks = () if isinstance(pattern, Read) else pattern.checks
-    values = [value for parameter in pattern.inputs for value in parameter.values]
-    values += [value for check in checks for leaf in leaves(check) for value in values_of(leaf)]
-    values += [change.value for action in actions for change in action.changes if change.value]
+    names: set[str] = set()
+    for entity in workload.entities_named(pattern.entity_names):
+        names.update(entity.types)
     # An input that is missing is written `:name`, which only a name that is not among them is.
-    return (frozenset(names) - {value.param for value in values if value.param},)
+    names.difference_update(value.param for value in _values_in(pattern) if value.param)
+    return (frozenset(names),)
+
+
+def _values_in(pattern: Read | Write) -> Iterator[Value]:
+    """What the inputs, conditions and changes of a pattern compare with or set."""
+    for input_ in pattern.inputs:
+        yield from input_.values
+    if isinstance(pattern, Read):
+        return
+    for leaf in all_leaves(pattern):
+        yield from values_of(leaf)
+    for change in pattern.changes:
+        if change.value:
+            yield change.value
 
 
 def _variable_names(pattern: Write, workload: Workload) -> tuple[frozenset[str]]:
     """Names that are no constants in a write: of inputs and of attributes."""
     (names,) = _attribute_names(pattern, workload)
-    return (names | {parameter.attribute for parameter in pattern.inputs},)
+    return (names | pattern.input_names,)
 
 
 ID = Column("ID", ("id",), read_line, is_required=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from prejoin.workload.document.columns import Column, TableKind, write_table
 from prejoin.workload.document.read_document import read_document
@@ -58,37 +58,48 @@ def difference(expected: object, actual: object, path: str = "") -> str:
 
 
 def _parts(workload: Workload) -> Iterator[str]:
+    """The parts of the document, from the title to the notes, with text of the author's own in its places."""
     yield f"# {workload.title}"
-    header = {**workload.header, **({"Status": workload.status.value} if workload.status else {})}
+    header = dict(workload.header)
+    if workload.status:
+        header["Status"] = workload.status.value
     yield "\n".join(f"> {name}: {text}" for name, text in header.items())
     yield workload.prose.get("front", "")
     yield from own_sections(workload.sections, "")
-    tables = {
-        "Reads": _table(READS, workload),
-        "Writes": _table(WRITES, workload),
-        "Deletes": _table(DELETES, workload),
-    }
-    has_patterns = any(
-        tables[name] or workload.prose.get(name) or any(own_sections(workload.sections, name)) for name in tables
-    )
-    bodies = {
+    bodies = _bodies(workload)
+    is_required = {"Context": workload.context is not None, "Access Patterns": _has_patterns(workload, bodies)}
+    for name, body in bodies.items():
+        parts = list(filter(str.strip, (workload.prose.get(name, ""), *body)))
+        parts += own_sections(workload.sections, name)
+        if parts or is_required.get(name):
+            yield f"{'###' if name in _PATTERN_SECTIONS else '##'} {name}"
+        yield from parts
+
+
+def _bodies(workload: Workload) -> dict[str, list[str]]:
+    """The known sections in order, each with its parts."""
+    return {
         "Domain Overview": [workload.overview],
         "Context": [_context(workload.context)] if workload.context else [],
         "Entities": [_entity(entity) for entity in workload.entities],
         "Access Patterns": [],
-        **{name: [table] for name, table in tables.items()},
+        **{name: [_table(kind, workload)] for name, kind in _PATTERN_SECTIONS.items()},
         "Item Collection Candidates": [_table(COLLECTIONS, workload)],
-        "Decisions": ["\n".join(_decision(decision) for decision in workload.decisions)],
+        "Decisions": ["\n".join(map(_decision, workload.decisions))],
         "Notes and Decisions": [],
         "Notes": [workload.notes],
     }
-    is_required = {"Context": workload.context is not None, "Access Patterns": has_patterns}
-    for name, body in bodies.items():
-        parts = [part for part in (workload.prose.get(name, ""), *body) if part.strip()]
-        parts += own_sections(workload.sections, name)
-        if parts or is_required.get(name):
-            yield f"{'###' if name in tables else '##'} {name}"
-        yield from parts
+
+
+_PATTERN_SECTIONS = {"Reads": READS, "Writes": WRITES, "Deletes": DELETES}
+
+
+def _has_patterns(workload: Workload, bodies: Mapping[str, list[str]]) -> bool:
+    """Whether a section of patterns has a table, or text of the author's own."""
+    for name in _PATTERN_SECTIONS:
+        if any(bodies[name]) or workload.prose.get(name) or any(own_sections(workload.sections, name)):
+            return True
+    return False
 
 
 def own_sections(sections: Iterable[Section], after: str) -> Iterator[str]:
@@ -117,19 +128,21 @@ def _row(kind: TableKind, item: Read | Write | ItemCollection, workload: Workloa
 
 def _context(context: Context) -> str:
     texts = {label.name: label.text_of(context) for label in CONTEXT_LABELS} | context.verbatim
-    return "\n".join(_labelled_lines({name: text for name, text in texts.items() if text or name in context.verbatim}))
+    return "\n".join(_labelled_lines(texts, context.verbatim))
 
 
-def _labelled_lines(texts: Mapping[str, str]) -> Iterator[str]:
+def _labelled_lines(texts: Mapping[str, str], kept: Container[str] = ()) -> Iterator[str]:
+    """A line for each label with a text, and for those that are kept without one."""
     for label, text in texts.items():
-        yield f"- **{label}**: {_inline(text)}"
+        if text or label in kept:
+            yield f"- **{label}**: {_inline(text)}"
 
 
 def _entity(entity: Entity) -> str:
     entries = [*_list(ATTRIBUTES, entity), *_list(RELATIONSHIPS, entity)]
     texts = {label.name: label.text_of(entity) for label in _LINES}
     texts |= {name: text for name, text in entity.verbatim.items() if name not in _LISTS}
-    entries += _labelled_lines({name: text for name, text in texts.items() if text})
+    entries += _labelled_lines(texts)
     parts = (f"### {entity.name}", entity.description, "\n".join(entries), entity.notes)
     return "\n\n".join(part for part in parts if part)
 

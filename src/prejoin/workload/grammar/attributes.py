@@ -10,7 +10,7 @@ import msgspec
 
 from prejoin import types
 from prejoin.types import Type
-from prejoin.workload.grammar.lexer import WORD, CellTokens, Inexact, TokenKind, quote, write_name
+from prejoin.workload.grammar.lexer import WORD, CellTokens, Inexact, Token, TokenKind, quote, write_name
 from prejoin.workload.grammar.quantities import read_count, read_size, write_size, write_span
 from prejoin.workload.grammar.values import read_constant, read_span, write_constant
 from prejoin.workload.model import Attribute, Follows
@@ -35,6 +35,26 @@ _OTHER_NAMES = {
     "bytes": "binary", "blob": "binary", "timestamp": "datetime", "time": "datetime", "guid": "uuid",
     "array": "list", "object": "map", "json": "map", "dict": "map", "ksuid": "string",
 }  # fmt: skip
+
+
+_PHRASES = {
+    "copy of": ("copy_of", "the attribute it repeats, `Entity.attribute`"),
+    "snapshot of": ("snapshot_of", "the attribute it was taken from, `Entity.attribute`"),
+    "renamed from": ("renamed_from", "the name that it had before"),
+}
+"""Flags of several words with a name behind them: the field that holds it, and what it is."""
+_FLAG_FIELDS: dict[str, dict[str, object]] = {
+    "id": {"id": True},
+    "generated": {"id": True, "generated": True},
+    "natural": {"id": True, "generated": False},
+    "mutable": {"mutable": True},
+    "immutable": {"mutable": False},
+    "optional": {"optional": True},
+    "unique": {"unique": True},
+    "ttl": {"ttl": True},
+    "required": {},
+}
+"""Flags of one word, with the fields that they set."""
 
 
 def read_attribute(text: str) -> Attribute:
@@ -107,53 +127,64 @@ def _flags(name: str, tokens: CellTokens) -> Attribute:
     return Attribute(**fields)  # type: ignore[arg-type]
 
 
-def _others(tokens: CellTokens) -> Iterator[str]:
-    while tokens.sign("|"):
-        yield tokens.name("another entity whose id it may hold")
-
-
 def _flag(tokens: CellTokens) -> dict[str, object]:
+    """Take a flag: the fields of the attribute that it sets."""
     token = tokens.next
-    if tokens.sign("->"):
-        first, *alternatives = [tokens.name("the entity whose id it holds"), *_others(tokens)]
-        return {"references": first, "references_or": tuple(alternatives)}
-    if tokens.words("copy of"):
-        return {"copy_of": tokens.name("the attribute it repeats, `Entity.attribute`")}
-    if tokens.words("snapshot of"):
-        return {"snapshot_of": tokens.name("the attribute it was taken from, `Entity.attribute`")}
-    if tokens.words("renamed from"):
-        return {"renamed_from": tokens.name("the name that it had before")}
-    if tokens.word("follows"):
-        return {"follows": _follows(tokens)}
-    if tokens.word("default"):
-        tokens.sign("=")
-        if tokens.next.raw in ("", ","):
-            raise tokens.inexact("the default has no value", DEFAULT_FIX, token)
-        return {"default": read_constant(tokens, DEFAULT_FIX)}
-    if (word := tokens.word("min", "max")) is not None:
-        return {word: _bound(tokens)}
-    if token.kind is TokenKind.NUMBER or token.text == "~":
-        figure = [tokens.take().raw]
-        while not tokens.done and tokens.next.text not in {",", ";"}:
-            figure.append(tokens.take().raw)
-        return {"size": read_size(" ".join(figure))}
-    if tokens.word("id"):
-        return {"id": True}
-    if word := tokens.word("generated", "natural"):
-        return {"id": True, "generated": word == "generated"}
-    if word := tokens.word("mutable", "immutable"):
-        return {"mutable": word == "mutable"}
-    if word := tokens.word("optional", "unique", "ttl"):
-        return {word: True}
-    if tokens.word("required"):
-        return {}
-    near = get_close_matches(token.text.lower(), (*FLAGS, "default"), 1)
-    raise tokens.inexact(
-        f"`{token.raw}` is not a flag",
-        f"did you mean `{near[0]}`? {FLAG_FIX}" if near else FLAG_FIX,
-        token,
-        near[0] if near else "",
-    )
+    for read in (_read_reference, _read_phrase, _read_default, _read_bound, _read_size, _read_word):
+        fields = read(tokens)
+        if fields is not None:
+            return fields
+    near = next(iter(get_close_matches(token.text.lower(), (*FLAGS, "default"), 1)), "")
+    fix = f"did you mean `{near}`? {FLAG_FIX}" if near else FLAG_FIX
+    raise tokens.inexact(f"`{token.raw}` is not a flag", fix, token, near)
+
+
+def _read_reference(tokens: CellTokens) -> dict[str, object] | None:
+    """`→ User | Organization`"""
+    if not tokens.sign("->"):
+        return None
+    reference = tokens.name("the entity whose id it holds")
+    alternatives = []
+    while tokens.sign("|"):
+        alternatives.append(tokens.name("another entity whose id it may hold"))
+    return {"references": reference, "references_or": tuple(alternatives)}
+
+
+def _read_phrase(tokens: CellTokens) -> dict[str, object] | None:
+    """`copy of User.name`, and others with a name behind some words."""
+    for phrase, (field, noun) in _PHRASES.items():
+        if tokens.words(phrase):
+            return {field: tokens.name(noun)}
+    return {"follows": _follows(tokens)} if tokens.word("follows") else None
+
+
+def _read_default(tokens: CellTokens) -> dict[str, object] | None:
+    token = tokens.next
+    if not tokens.word("default"):
+        return None
+    tokens.sign("=")
+    if tokens.next.raw in ("", ","):
+        raise tokens.inexact("the default has no value", DEFAULT_FIX, token)
+    return {"default": read_constant(tokens, DEFAULT_FIX)}
+
+
+def _read_bound(tokens: CellTokens) -> dict[str, object] | None:
+    word = tokens.word("min", "max")
+    return {word: _bound(tokens)} if word else None
+
+
+def _read_size(tokens: CellTokens) -> dict[str, object] | None:
+    if tokens.next.kind is not TokenKind.NUMBER and tokens.next.text != "~":
+        return None
+    figure = [tokens.take().raw]
+    while not tokens.done and tokens.next.text not in {",", ";"}:
+        figure.append(tokens.take().raw)
+    return {"size": read_size(" ".join(figure))}
+
+
+def _read_word(tokens: CellTokens) -> dict[str, object] | None:
+    word = tokens.word(*_FLAG_FIELDS)
+    return _FLAG_FIELDS[word] if word else None
 
 
 def _follows(tokens: CellTokens) -> Follows:
@@ -199,19 +230,29 @@ def read_type(tokens: CellTokens, former: dict[str, str] | None = None) -> Type:
     tokens.take()
     kind = _TYPES.get(token.text.lower())
     if kind is None:
-        suggestion = _OTHER_NAMES.get(token.text.lower()) or next(
-            iter(get_close_matches(token.text.lower(), _TYPES, 1)), None
-        )
-        fix = f"write `{suggestion}`" if suggestion else TYPE_FIX
-        raise tokens.inexact(f"`{token.raw}` is not a type", fix, token, suggestion or "")
+        raise _unknown_type(tokens, token)
     if kind in {types.Kind.LIST, types.Kind.SET} and tokens.word("of"):
-        of = read_type(tokens)
-        if of.kind is types.Kind.CONTENT:
-            raise tokens.inexact(f"a {kind} cannot hold contents", "make each an item with a content of its own", token)
-        if kind is types.Kind.SET and not (of.numeric or of.kind in {types.Kind.STRING, types.Kind.BINARY}):
-            raise tokens.inexact("a set holds strings, numbers or binaries", "use a list for anything else", token)
-        return Type(kind, of=of)
+        return Type(kind, of=_element_type(tokens, kind, token))
     return Type(kind)
+
+
+def _unknown_type(tokens: CellTokens, token: Token) -> Inexact:
+    word = token.text.lower()
+    suggestion = _OTHER_NAMES.get(word) or next(iter(get_close_matches(word, _TYPES, 1)), "")
+    fix = f"write `{suggestion}`" if suggestion else TYPE_FIX
+    return tokens.inexact(f"`{token.raw}` is not a type", fix, token, suggestion)
+
+
+def _element_type(tokens: CellTokens, kind: types.Kind, token: Token) -> Type:
+    """The type of the elements of a list or a set."""
+    element = read_type(tokens)
+    if element.kind is types.Kind.CONTENT:
+        raise tokens.inexact(f"a {kind} cannot hold contents", "make each an item with a content of its own", token)
+    # DynamoDB has sets of strings, numbers and binaries only.
+    may_be_in_set = element.numeric or element.kind in {types.Kind.STRING, types.Kind.BINARY}
+    if kind is types.Kind.SET and not may_be_in_set:
+        raise tokens.inexact("a set holds strings, numbers or binaries", "use a list for anything else", token)
+    return element
 
 
 def _enum(tokens: CellTokens, former: dict[str, str] | None) -> Type:
@@ -268,26 +309,43 @@ def _member_text(member: str) -> str:
 
 
 def write_attribute(a: Attribute) -> str:
-    flags = [write_type(a.type, dict(a.renamed_members))]
-    if a.id:
-        flags.append({None: "id", True: "generated", False: "natural"}[a.generated])
-    flags += [word for word in ("optional", "unique", "ttl") if getattr(a, word)]
-    if a.mutable is not None:
-        flags.append("mutable" if a.mutable else "immutable")
-    if a.default is not None:
-        flags.append(f"default={write_constant(a.default)}")
-    flags += [f"{word} {bound}" for word, bound in (("min", a.min), ("max", a.max)) if bound is not None]
-    if a.references:
-        flags.append(f"→ {' | '.join(map(write_name, (a.references, *a.references_or)))}")
-    if a.copy_of:
-        flags.append(f"copy of {write_name(a.copy_of)}")
-    if a.snapshot_of:
-        flags.append(f"snapshot of {write_name(a.snapshot_of)}")
-    if a.follows:
-        flags.append(_write_follows(a.follows))
-    if a.renamed_from:
-        flags.append(f"renamed from {write_name(a.renamed_from)}")
-    if a.size is not None:
-        flags.append(write_size(a.size))
+    """The line of an attribute.
+
+    >>> write_attribute(Attribute("email", unique=True, size=50, text="for receipts"))
+    '`email` (string, unique, 50 B) - for receipts'
+    """
     text = f" - {a.text}" if a.text else ""
-    return f"`{a.name}` ({', '.join(flags)}){text}"
+    return f"`{a.name}` ({', '.join(_flag_texts(a))}){text}"
+
+
+def _flag_texts(a: Attribute) -> Iterator[str]:
+    yield write_type(a.type, dict(a.renamed_members))
+    if a.id:
+        yield {None: "id", True: "generated", False: "natural"}[a.generated]
+    for word, is_set in (("optional", a.optional), ("unique", a.unique), ("ttl", a.ttl)):
+        if is_set:
+            yield word
+    if a.mutable is not None:
+        yield "mutable" if a.mutable else "immutable"
+    if a.default is not None:
+        yield f"default={write_constant(a.default)}"
+    for word, bound in (("min", a.min), ("max", a.max)):
+        if bound is not None:
+            yield f"{word} {bound}"
+    yield from _origin_texts(a)
+    if a.size is not None:
+        yield write_size(a.size)
+
+
+def _origin_texts(a: Attribute) -> Iterator[str]:
+    """The flags with names: of what it refers to, what it repeats, and what it was called before."""
+    if a.references:
+        yield f"→ {' | '.join(map(write_name, (a.references, *a.references_or)))}"
+    if a.copy_of:
+        yield f"copy of {write_name(a.copy_of)}"
+    if a.snapshot_of:
+        yield f"snapshot of {write_name(a.snapshot_of)}"
+    if a.follows:
+        yield _write_follows(a.follows)
+    if a.renamed_from:
+        yield f"renamed from {write_name(a.renamed_from)}"

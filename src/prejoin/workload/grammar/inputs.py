@@ -57,7 +57,7 @@ def _alternatives(tokens: CellTokens) -> list[Input]:
 def is_membership(group: list[Input]) -> bool:
     """Whether alternatives only say that one attribute has one of some constants."""
     are_constants = all(
-        input_.op in (Op.EQ, Op.IN) and input_.values and not (input_.many or input_.optional) for input_ in group
+        input_.op.is_equality and input_.values and not (input_.many or input_.optional) for input_ in group
     )
     return (
         are_constants

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import assert_never
+from collections.abc import Callable
+from typing import NamedTuple, assert_never
 
+from prejoin.keys import fields_of
 from prejoin.workload.grammar.lexer import CellTokens, Inexact, write_name
 from prejoin.workload.model import (
     Accept,
@@ -15,6 +17,7 @@ from prejoin.workload.model import (
     IndexKeyForm,
     IndexKeys,
     Minimise,
+    NamedPart,
     Naming,
     Need,
     OutOfScope,
@@ -178,20 +181,53 @@ def _pattern(text: str) -> re.Pattern[str]:
     return re.compile(text + r"\.?\Z", re.IGNORECASE)
 
 
-_UNDER = _pattern(rf"{_NAME}\s+lives?\s+under\s+(?:(?:their|its|the|a|an)\s+)?{_NAME}")
-_AT_MOST = _pattern(rf"at\s+most\s+([0-9]{{1,3}}|one|two|three|four|five)\s+(?!bucket){_STRUCTURES}")
-_WITHOUT = _pattern(rf"no\s+{_STRUCTURES}(?:\s+(?:for|of)\s+{_NAME})?")
-_SPREAD = _pattern(rf"{_NAME}\s+in\s+(?:buckets\s+of\s+an?\s+(hour|day|month|year)|([0-9]{{1,4}})\s+shards)")
-_COUNTER = _pattern(rf"{_NAME}\.{_NAME}\s+in\s+([0-9]{{1,4}})\s+shards")
-_CONTENT = _pattern(rf"{_NAME}\.{_NAME}\s+in\s+(?:(parts)|an?\s+(?:object\s+)?store)")
-_FIXED_KEY = _pattern(rf"{_NAME}\s+has\s+key\s+{_KEY}(?:\s+and\s+{_KEY})?(?:\s+in\s+{_NAME})?")
-_MINIMISE = _pattern(r"minimi[sz]e\s+(structures|money)")
-_INDEX_KEYS = _pattern(r"(natural|composite)\s+index\s+keys")
-_ACCEPT = _pattern(rf"(\S+)\s+may\s+({'|'.join(_HOW)})")
-_SCOPE = _pattern(r"(\S+)\s+is\s+out\s+of\s+scope")
-_UNPROVEN = _pattern(r"(\S+)\s+(?:may\s+be\s+)?unproven")
 _OWN = re.compile(r" needs? (?:its|their) own ", re.IGNORECASE)
-_NAMING = _pattern(rf"the\s+{_PLACES}\s+is\s+named\s+{_KEY}")
+
+
+class PinForm(NamedTuple):
+    """A sentence that the designer obeys."""
+
+    pattern: re.Pattern[str]
+    make: Callable[[re.Match[str]], Pin]
+
+
+# The first form that matches is taken.
+_PIN_FORMS = (
+    PinForm(
+        _pattern(rf"{_NAME}\s+lives?\s+under\s+(?:(?:their|its|the|a|an)\s+)?{_NAME}"),
+        lambda m: Under(_bare(m[1]), _bare(m[2])),
+    ),
+    PinForm(
+        _pattern(rf"at\s+most\s+([0-9]{{1,3}}|one|two|three|four|five)\s+(?!bucket){_STRUCTURES}"),
+        lambda m: AtMost(_structure(m[2]), int(m[1]) if m[1].isdigit() else _COUNTS[m[1].lower()]),
+    ),
+    PinForm(
+        _pattern(rf"no\s+{_STRUCTURES}(?:\s+(?:for|of)\s+{_NAME})?"),
+        lambda m: Without(_structure(m[1]), _bare(m[2])) if m[2] else AtMost(_structure(m[1]), 0),
+    ),
+    PinForm(
+        _pattern(rf"{_NAME}\s+in\s+(?:buckets\s+of\s+an?\s+(hour|day|month|year)|([0-9]{{1,4}})\s+shards)"),
+        lambda m: Spread(_bare(m[1]), (m[2] or "").lower(), int(m[3] or 0)),
+    ),
+    PinForm(
+        _pattern(rf"{_NAME}\.{_NAME}\s+in\s+([0-9]{{1,4}})\s+shards"),
+        lambda m: CounterShards(_bare(m[1]), _bare(m[2]), int(m[3])),
+    ),
+    PinForm(
+        _pattern(rf"{_NAME}\.{_NAME}\s+in\s+(?:(parts)|an?\s+(?:object\s+)?store)"),
+        lambda m: ContentPlace(_bare(m[1]), _bare(m[2]), store=not m[3]),
+    ),
+    PinForm(
+        _pattern(rf"{_NAME}\s+has\s+key\s+{_KEY}(?:\s+and\s+{_KEY})?(?:\s+in\s+{_NAME})?"),
+        lambda m: FixedKey(_bare(m[1]), m[2], m[3] or "", _bare(m[4] or "")),
+    ),
+    PinForm(_pattern(r"minimi[sz]e\s+(structures|money)"), lambda m: Minimise(m[1].lower())),
+    PinForm(_pattern(r"(natural|composite)\s+index\s+keys"), lambda m: IndexKeys(IndexKeyForm(m[1].lower()))),
+    PinForm(_pattern(rf"(\S+)\s+may\s+({'|'.join(_HOW)})"), lambda m: Accept(m[1].strip("`"), _HOW[m[2].lower()])),
+    PinForm(_pattern(r"(\S+)\s+is\s+out\s+of\s+scope"), lambda m: OutOfScope(m[1].strip("`"))),
+    PinForm(_pattern(r"(\S+)\s+(?:may\s+be\s+)?unproven"), lambda m: Unproven(m[1].strip("`"))),
+    PinForm(_pattern(rf"the\s+{_PLACES}\s+is\s+named\s+{_KEY}"), lambda m: Naming(NamedPart(m[1].lower()), m[2])),
+)
 
 
 def read_pin(text: str) -> Pin | None:
@@ -201,34 +237,11 @@ def read_pin(text: str) -> Pin | None:
     AtMost(what='GSIs', count=2)
     """
     text = " ".join(text.split())
-    if m := _UNDER.match(text):
-        return Under(_bare(m[1]), _bare(m[2]))
-    if m := _AT_MOST.match(text):
-        return AtMost(_structure(m[2]), int(m[1]) if m[1].isdigit() else _COUNTS[m[1].lower()])
-    if m := _WITHOUT.match(text):
-        return Without(_structure(m[1]), _bare(m[2])) if m[2] else AtMost(_structure(m[1]), 0)
-    if m := _SPREAD.match(text):
-        return Spread(_bare(m[1]), (m[2] or "").lower(), int(m[3] or 0))
-    if m := _COUNTER.match(text):
-        return CounterShards(_bare(m[1]), _bare(m[2]), int(m[3]))
-    if m := _CONTENT.match(text):
-        return ContentPlace(_bare(m[1]), _bare(m[2]), store=not m[3])
-    if m := _FIXED_KEY.match(text):
-        return FixedKey(_bare(m[1]), m[2], m[3] or "", _bare(m[4] or ""))
-    if m := _MINIMISE.match(text):
-        return Minimise(m[1].lower())
-    if m := _INDEX_KEYS.match(text):
-        return IndexKeys(IndexKeyForm(m[1].lower()))
-    if m := _ACCEPT.match(text):
-        return Accept(m[1].strip("`"), _HOW[m[2].lower()])
-    if m := _SCOPE.match(text):
-        return OutOfScope(m[1].strip("`"))
-    if m := _UNPROVEN.match(text):
-        return Unproven(m[1].strip("`"))
-    if m := _NAMING.match(text):
-        return Naming(m[1].lower(), m[2])
-    if m := _OWN.search(text):
-        return _own_table(text[: m.start()], text[m.end() :].removesuffix("."))
+    for form in _PIN_FORMS:
+        if match := form.pattern.match(text):
+            return form.make(match)
+    if match := _OWN.search(text):
+        return _own_table(text[: match.start()], text[match.end() :].removesuffix("."))
     return None
 
 
@@ -257,22 +270,13 @@ def write_pin(pin: Pin) -> str:
         case Without():
             return f"no {pin.what} for {write_name(pin.entity)}"
         case Spread():
-            division = (
-                f"{pin.shards} shards"
-                if pin.shards
-                else f"buckets of {'an' if pin.bucket == 'hour' else 'a'} {pin.bucket}"
-            )
-            return f"{write_name(pin.entity)} in {division}"
+            return f"{write_name(pin.entity)} in {_write_division(pin)}"
         case CounterShards():
-            return f"{write_name(pin.entity)}.{write_name(pin.attribute)} in {pin.shards} shards"
+            return f"{_write_attribute(pin)} in {pin.shards} shards"
         case ContentPlace():
-            storage = "a store" if pin.store else "parts"
-            return f"{write_name(pin.entity)}.{write_name(pin.attribute)} in {storage}"
+            return f"{_write_attribute(pin)} in {'a store' if pin.store else 'parts'}"
         case FixedKey():
-            sort = f" and `{pin.sk}`" if pin.sk else ""
-            return f"{write_name(pin.entity)} has key `{pin.pk}`{sort}" + (
-                f" in {write_name(pin.index)}" if pin.index else ""
-            )
+            return _write_key(pin)
         case Minimise():
             return f"minimise {pin.what}"
         case IndexKeys():
@@ -288,6 +292,52 @@ def write_pin(pin: Pin) -> str:
         case OwnTable():
             verb = "needs its own" if len(pin.entities) == 1 else "need their own"
             return f"{' and '.join(map(write_name, pin.entities))} {verb} {' and '.join(pin.needs)}"
+        case _:
+            assert_never(pin)
+
+
+def _write_division(pin: Spread) -> str:
+    if pin.shards:
+        return f"{pin.shards} shards"
+    return f"buckets of {'an' if pin.bucket == 'hour' else 'a'} {pin.bucket}"
+
+
+def _write_attribute(pin: CounterShards | ContentPlace) -> str:
+    return f"{write_name(pin.entity)}.{write_name(pin.attribute)}"
+
+
+def _write_key(pin: FixedKey) -> str:
+    sort_key = f" and `{pin.sk}`" if pin.sk else ""
+    index = f" in {write_name(pin.index)}" if pin.index else ""
+    return f"{write_name(pin.entity)} has key `{pin.pk}`{sort_key}{index}"
+
+
+class Mentions(NamedTuple):
+    """What a decision names."""
+
+    entities: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = ()
+    """Attributes of the only entity."""
+    pattern: str = ""
+
+
+def mentions_of(pin: Pin) -> Mentions:
+    """The entities, attributes and patterns that a decision names."""
+    match pin:
+        case Under():
+            return Mentions((pin.entity, pin.parent))
+        case Without() | Spread():
+            return Mentions((pin.entity,))
+        case CounterShards() | ContentPlace():
+            return Mentions((pin.entity,), (pin.attribute,))
+        case FixedKey():
+            return Mentions((pin.entity,), tuple(fields_of(pin.pk + pin.sk)))
+        case OwnTable():
+            return Mentions(pin.entities)
+        case Accept() | OutOfScope() | Unproven():
+            return Mentions(pattern=pin.pattern)
+        case AtMost() | Minimise() | IndexKeys() | Naming():
+            return Mentions()
         case _:
             assert_never(pin)
 

@@ -114,36 +114,42 @@ def _value_is_next(tokens: CellTokens) -> bool:
 
 
 def _value(tokens: CellTokens, inputs: frozenset[str]) -> Value:
+    """Take a value: `now - 7 days`, `:input`, `-5`, `"a text"`, or a word."""
     if tokens.word("now"):
         return Value(now=_offset(tokens))
     if tokens.sign(":"):
         return Value(param=tokens.name("the input's name"))
-    sign = "-" if tokens.sign("-") else ""
+    is_negative = tokens.sign("-")
     token = tokens.take()
-    if sign and token.kind is not TokenKind.NUMBER:
+    if token.kind is TokenKind.NUMBER:
+        digits = token.text.replace("_", "")
+        return Value(const=_with_following_parts(tokens, f"-{digits}" if is_negative else digits))
+    if is_negative:
         raise tokens.inexact("a number is missing after `-`", "write `-5`", token)
     if token.kind is TokenKind.STRING:
         return Value(const=token.text)
-    if not token.named and token.kind is not TokenKind.NUMBER:
-        raise tokens.inexact(
-            "a value is missing", "write a constant, in quotes if it has spaces, or an input's name", token
-        )
-    is_qualified = token.named and tokens.next.text == "." and _touches(tokens) and tokens.peek().named
-    if token.named and token.text in inputs and not is_qualified:
+    if not token.named:
+        fix = "write a constant, in quotes if it has spaces, or an input's name"
+        raise tokens.inexact("a value is missing", fix, token)
+    is_qualified = tokens.next.text == "." and _touches(tokens) and tokens.peek().named
+    if token.text in inputs and not is_qualified:
         return Value(param=token.text)
-    is_number = token.kind is TokenKind.NUMBER
-    text = sign + (token.text.replace("_", "") if is_number else token.text)
-    # Dates, times and hyphenated words are constants without quotes: 2024-01-15, in-progress.
-    while (
-        tokens.next.text in {"-", ":", "."}
-        and _touches(tokens)
-        and tokens.peek().kind in {TokenKind.NUMBER, TokenKind.WORD}
-    ):
+    return Value(const=BareWord(_with_following_parts(tokens, token.text)))
+
+
+def _with_following_parts(tokens: CellTokens, text: str) -> str:
+    """A constant without quotes that has several tokens: `2024-01-15`, `in-progress`, `Order.total`."""
+    while _part_follows(tokens):
         text += tokens.take().raw + tokens.take().raw
     if tokens.next.text == "+" and _touches(tokens) and _TIME.match(text):
         message = f"the time `{text}` has an offset, and is not in quotes"
         raise tokens.inexact(message, f'write it in quotes, `"{text}+02:00"`')
-    return Value(const=text if is_number else BareWord(text))
+    return text
+
+
+def _part_follows(tokens: CellTokens) -> bool:
+    is_joined = tokens.next.text in {"-", ":", "."} and _touches(tokens)
+    return is_joined and tokens.peek().kind in {TokenKind.NUMBER, TokenKind.WORD}
 
 
 def read_constant(tokens: CellTokens, fix: str) -> str:

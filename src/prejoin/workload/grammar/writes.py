@@ -60,25 +60,28 @@ def read_actions(text: str, inputs: frozenset[str], verb_meant: Verb = Verb.CREA
     actions = []
     tokens.separators()
     while not tokens.done:
-        verb = tokens.word(*(v.value for v in Verb))
-        if verb is None:
-            for construct in CONSTRUCTS:
-                if word := tokens.word(*construct.functions):
-                    raise tokens.inexact(f"`{word}` is no verb of a write", construct.functions[word])
-            message = f"`{text.strip()}` does not say what happens to which item"
-            raise tokens.inexact(message, _suggestion(text, verb_meant) or ACTION_FIX)
+        verb = _verb(tokens, verb_meant)
         entity = tokens.name("the entity")
         is_list = tokens.sign("[]")
         by = [tokens.name("the input that holds its id")] if tokens.word("by") else []
         while by and tokens.sign("+"):
             by.append(tokens.name("the input that holds its id"))
-        changes: tuple[Change, ...] = ()
-        if tokens.sign("("):
-            changes = _changes(tokens, inputs)
-        actions.append(Action(Verb(verb), entity, is_list, changes, tuple(by)))
+        changes = _changes(tokens, inputs) if tokens.sign("(") else ()
+        actions.append(Action(verb, entity, is_list, changes, tuple(by)))
         if not tokens.separators() and not tokens.sign("+"):
             tokens.expect_end(ACTION_FIX)
     return tuple(actions)
+
+
+def _verb(tokens: CellTokens, verb_meant: Verb) -> Verb:
+    verb = tokens.word(*(verb.value for verb in Verb))
+    if verb is not None:
+        return Verb(verb)
+    for construct in CONSTRUCTS:
+        if word := tokens.word(*construct.functions):
+            raise tokens.inexact(f"`{word}` is no verb of a write", construct.functions[word])
+    message = f"`{tokens.text.strip()}` does not say what happens to which item"
+    raise tokens.inexact(message, _suggestion(tokens.text, verb_meant) or ACTION_FIX)
 
 
 _LOOSE = re.compile(r"(all\s+)?([A-Z]\w*?)(s?)(\s+updates?|\s+entries)?\s*\Z")
@@ -220,26 +223,34 @@ def _all_of(tokens: CellTokens, conditions: Sequence[Condition]) -> Test:
 
 
 def _check(tokens: CellTokens, inputs: frozenset[str]) -> list[Condition]:
+    """A condition without `or`, `and` and `not`: one for each name before it."""
     if is_there := _presence(tokens):
         return [is_there()]
     if tokens.peek().named and tokens.word("unique"):
-        entity, attribute = _split(tokens.name("an attribute"))
-        return [Uniqueness(entity, attribute)]
+        return [Uniqueness(*_split(tokens.name("an attribute")))]
     names = _names(tokens)
     _refuse_arithmetic(tokens)
     if is_there := _presence(tokens):
         places = [_split(name, is_item_name=True) for name in names]
         return [is_there(entity=entity, attribute=attribute) for entity, attribute in places]
-    if any(tokens.words(phrase) for phrase in ("must be unique", "both unique", "is unique", "are unique", "unique")):
-        return [Uniqueness(*_split(name)) for name in names]
+    places = [_split(name) for name in names]
+    if any(map(tokens.words, _UNIQUE_PHRASES)):
+        return [Uniqueness(entity, attribute) for entity, attribute in places]
+    op, values = _comparison(tokens, inputs)
+    return [Comparison(entity=entity, attribute=attribute, op=op, values=values) for entity, attribute in places]
+
+
+_UNIQUE_PHRASES = ("must be unique", "both unique", "is unique", "are unique", "unique")
+
+
+def _comparison(tokens: CellTokens, inputs: frozenset[str]) -> tuple[Op, tuple[Value, ...]]:
     start = tokens.next
     must_be = tokens.words("must be")
     op = read_op(tokens) or (Op.EQ if must_be else None)
     values = read_values(tokens, op, inputs) if op else ()
     if op is None or not values:
         raise tokens.inexact(f"`{tokens.text.strip()}` is not an exact condition", CHECK_FIX, start)
-    places = [_split(name) for name in names]
-    return [Comparison(entity=entity, attribute=attribute, op=op, values=values) for entity, attribute in places]
+    return op, values
 
 
 def _refuse_arithmetic(tokens: CellTokens) -> None:

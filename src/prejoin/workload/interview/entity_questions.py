@@ -170,8 +170,8 @@ def _take_attributes(name: str, w: Workload, text: str) -> Taken:
 def _likely_references(w: Workload, entity: Entity) -> list[tuple[Entity, Attribute]]:
     """Attributes with the name of another entity's id, which are probably references."""
     ids = {e.id[0].name: e for e in w.entities if len(e.id) == 1 and e.name != entity.name}
-    own = [a.name for a in entity.id]
-    return [(ids[a.name], a) for a in entity.attributes if a.name in ids and not a.repeats and own != [a.name]]
+    own = entity.id_names
+    return [(ids[a.name], a) for a in entity.attributes if a.name in ids and not a.repeats and own != (a.name,)]
 
 
 def _ask_reference(name: str, attribute: str, other: str, w: Workload) -> Question:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -145,23 +145,30 @@ def _go_forward(w: Workload, step: InterviewStep, return_key: str, jump: str | N
     """The interview at the next step, or at the one that the answer leads to."""
     if jump is not None:
         key, _, next_key = jump.partition(_THEN_SEPARATOR)
-        return _with_position(w, key, return_key or next_key or (step.key if step.kind is StepKind.PROBE else ""))
+        key_of_probe = step.key if step.kind is StepKind.PROBE else ""
+        return _with_position(w, key, return_key or next_key or key_of_probe)
     steps = list(_steps(w))
     index = _index(steps, step.key)
-    for candidate in steps[index + 1 :]:
-        if step.unit and candidate.unit == step.unit and (candidate.kind is not StepKind.PROBE or candidate.missing(w)):
-            return _with_position(w, candidate.key, return_key)
+    if next_key := _next_of_unit(w, steps[index + 1 :], step.unit):
+        return _with_position(w, next_key, return_key)
     if return_key:
-        incomplete = next(
-            (candidate for candidate in steps if candidate.unit and candidate.required and candidate.missing(w)), None
-        )
-        if incomplete is not None:
-            return _with_position(w, incomplete.key, return_key)
+        for candidate in steps:
+            if candidate.unit and candidate.required and candidate.missing(w):
+                return _with_position(w, candidate.key, return_key)
         index = _index(steps, return_key) - 1
     for candidate in steps[index + 1 :]:
         if candidate.missing(w) or (candidate.kind is StepKind.LIST and not candidate.unit):
             return _with_position(w, candidate.key)
     return _finish(w)
+
+
+def _next_of_unit(w: Workload, steps: Iterable[InterviewStep], unit: str) -> str:
+    """The next question about the same entity or pattern; empty if there is none."""
+    for candidate in steps:
+        is_asked = candidate.kind is not StepKind.PROBE or candidate.missing(w)
+        if unit and candidate.unit == unit and is_asked:
+            return candidate.key
+    return ""
 
 
 def _index(steps: list[InterviewStep], key: str) -> int:
@@ -198,11 +205,8 @@ def _drop_pattern(w: Workload, step: InterviewStep, return_key: str) -> Workload
 
 def _refuse_new_errors(before: Workload, after: Workload) -> None:
     """Refuse an answer that adds an error, unless a later question resolves it."""
-    known_messages = {(d.code, d.message) for d in check(before)}
+    known_messages = {(diagnostic.code, diagnostic.message) for diagnostic in check(before)}
     for diagnostic in check(after):
-        if (
-            diagnostic.severity is Severity.ERROR
-            and diagnostic.code not in _INCOMPLETE
-            and (diagnostic.code, diagnostic.message) not in known_messages
-        ):
+        is_error = diagnostic.severity is Severity.ERROR and diagnostic.code not in _INCOMPLETE
+        if is_error and (diagnostic.code, diagnostic.message) not in known_messages:
             raise Inexact(diagnostic.message, diagnostic.fix)

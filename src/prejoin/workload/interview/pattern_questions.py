@@ -361,7 +361,7 @@ _READ_QUESTIONS: tuple[PatternQuestion[Read], ...] = (
 
 
 def _likely_actions(workload: Workload, write: Write) -> str:
-    inputs = frozenset(parameter.attribute for parameter in write.inputs)
+    inputs = write.input_names
     actions = []
     for entity in entities_of(workload, write):
         changed_attributes = [
@@ -398,7 +398,7 @@ def _likely_checks(workload: Workload, write: Write) -> str:
     first = workload.entity(write.first_entity)
     if first is None or first.name not in created_names:
         return NONE
-    inputs = frozenset(parameter.attribute for parameter in write.inputs)
+    inputs = write.input_names
     return write_checks(create(first).checks, inputs) or NONE
 
 

@@ -63,7 +63,7 @@ def reads(w: Workload) -> Iterator[InterviewStep]:
 
 
 def _fetch(w: Workload, e: Entity) -> InterviewStep:
-    ids = {a.name for a in e.id}
+    ids = set(e.id_names)
     by = " and ".join(a.name for a in e.id)
     words = f"Is one {e.name} fetched by its {by}?" if by else f"Is the {e.name} fetched?"
     is_missing = not any(e.name in r.entities and ids <= set(equalities(r)) for r in w.reads)
@@ -76,7 +76,7 @@ def _asked_by(w: Workload, entity: Entity, attribute: Attribute) -> bool:
 
 
 def _probe_lists_under_parent(w: Workload, parent: Entity, e: Entity, a: Attribute) -> Iterator[InterviewStep]:
-    are_several = [x.name for x in e.id] != [a.name]
+    are_several = e.id_names != (a.name,)
     words = f"Does anything list the {stubs.plural(e.name)} of one {parent.name}, by {a.name}?"
     is_missing = are_several and not _asked_by(w, e, a)
     yield _probe(
@@ -94,10 +94,10 @@ def _probe_lists_under_parent(w: Workload, parent: Entity, e: Entity, a: Attribu
 
 def writes(w: Workload) -> Iterator[InterviewStep]:
     """Likely writes that no pattern covers yet."""
-    actions = [x for p in (*w.writes, *w.deletes) for x in p.actions]
+    actions = [x for p in w.changing for x in p.actions]
     for e in w.entities:
         words = f"Does the application create {stubs.plural(e.name)}?"
-        is_missing = not any(x.entity == e.name and x.verb in {Verb.CREATE, Verb.PUT, Verb.UPSERT} for x in actions)
+        is_missing = not any(x.entity == e.name and x.verb.may_create for x in actions)
         yield _probe("create", f"create {e.name}", words, is_missing, stubs.create(e), is_likely=True)
         changing_names = [a.name for a in e.attributes if a.mutable and not a.id]
         if changing_names:
@@ -109,9 +109,7 @@ def writes(w: Workload) -> Iterator[InterviewStep]:
 def deletes(w: Workload) -> Iterator[InterviewStep]:
     """Entities that are never deleted."""
     for e in w.entities:
-        is_removed = any(
-            x.entity == e.name and x.verb in REMOVING_VERBS for p in (*w.writes, *w.deletes) for x in p.actions
-        )
+        is_removed = any(x.entity == e.name and x.verb in REMOVING_VERBS for p in w.changing for x in p.actions)
         is_missing = not (is_removed or e.singleton or ending_of(e) is not None)
         words = f"Is {stubs.one(e.name)} ever deleted?"
         yield _probe("delete", f"delete {e.name}", words, is_missing, stubs.delete(e))

@@ -83,9 +83,9 @@ def accept_letters(read: Callable[[str], T]) -> Callable[[str], T]:
 yes = accept_letters(read_yes_no)
 
 
-def entities_of(workload: Workload, pattern: Pattern) -> list[Entity]:
+def entities_of(workload: Workload, pattern: Pattern) -> tuple[Entity, ...]:
     """The existing entities of a pattern."""
-    return [e for e in map(workload.entity, pattern.entities) if e]
+    return workload.entities_named(pattern.entities)
 
 
 def put_entity(workload: Workload, entity: Entity) -> Workload:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from prejoin.workload.conditions import all_leaves, leaves, values_of
+from prejoin.workload.conditions import all_leaves, leaves, params_of, values_of
 from prejoin.workload.lookup import changes
-from prejoin.workload.model import Attribute, ChangeOp, Workload, Write
+from prejoin.workload.model import Attribute, Workload, Write
 from prejoin.workload.program.resolved_write import resolve_write
 
 
@@ -21,13 +21,10 @@ def attribute_of_input(workload: Workload, write: Write, name: str) -> Attribute
     for test in resolve_write(workload, write).input_conditions:
         for leaf in leaves(test):
             names = [leaf.attribute, *(value.param for value in values_of(leaf) if value.param)]
-            attributes = [
-                _named_attribute(workload, write, other_name)
-                for other_name in names
-                if name in names and other_name != name
-            ]
-            if attribute := next(filter(None, attributes), None):
-                return _without_bounds(attribute)
+            for other_name in names if name in names else ():
+                attribute = _named_attribute(workload, write, other_name) if other_name != name else None
+                if attribute is not None:
+                    return _without_bounds(attribute)
     return None
 
 
@@ -37,19 +34,17 @@ def _named_attribute(workload: Workload, write: Write, name: str) -> Attribute |
         if attribute := entity.attribute(name):
             return attribute
     for action in write.actions:
-        changed_entity = workload.entity(action.entity)
-        for change in changes(write, action, changed_entity) if changed_entity else ():
-            if changed_entity and change.value and change.value.param == name:
-                attribute = changed_entity.attribute(change.attribute)
-                is_amount = change.op in (ChangeOp.ADD, ChangeOp.SUBTRACT)
-                return _without_bounds(attribute) if attribute and is_amount else attribute
+        entity_of_action = workload.entity(action.entity)
+        for change in changes(write, action, entity_of_action) if entity_of_action else ():
+            if entity_of_action and change.value and change.value.param == name:
+                attribute = entity_of_action.attribute(change.attribute)
+                return _without_bounds(attribute) if change.is_sum else attribute
     for leaf in all_leaves(write):
-        checked_entity = workload.entity(leaf.entity)
-        if checked_entity and any(value.param == name for value in values_of(leaf)):
-            attribute = checked_entity.attribute(leaf.attribute)
-            return _without_bounds(attribute) if attribute else None
+        entity_of_leaf = workload.entity(leaf.entity)
+        if entity_of_leaf and name in params_of(leaf):
+            return _without_bounds(entity_of_leaf.attribute(leaf.attribute))
     return None
 
 
-def _without_bounds(attribute: Attribute) -> Attribute:
-    return replace(attribute, min=None, max=None)
+def _without_bounds(attribute: Attribute | None) -> Attribute | None:
+    return replace(attribute, min=None, max=None) if attribute else None

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from prejoin.types import Kind
-from prejoin.workload.lookup import chain, means, target
-from prejoin.workload.model import NEW, Action, Entity, RelationshipKind, Verb, Workload
+from prejoin.workload.lookup import attributes_referring_to, chain, means, target
+from prejoin.workload.model import Action, Entity, RelationshipKind, Verb, Workload
 from prejoin.workload.optional_inputs import source_of
-from prejoin.workload.tenants import is_owned, own_id
+from prejoin.workload.tenants import common_tenant, is_owned, own_id
 
 if TYPE_CHECKING:
     from prejoin.workload.program.resolved_write import ResolvedWrite, Step
@@ -47,7 +47,7 @@ def resolve_list(step: Step) -> ListSource:
     parents = _parent_links(step)
     if parents.ambiguous:
         return parents
-    is_made = any(other.entity == step.entity.name and other.verb in NEW for other in step.write.actions)
+    is_made = step.entity.name in step.write.created_names
     id_lists = {} if is_made else _given_ids(step)
     plain = _links_by_name(step, is_child=bool(parents.links))
     links = {**plain, **parents.links, **id_lists}
@@ -76,8 +76,7 @@ def _can_bind(workload: Workload, entity: Entity, name: str) -> bool:
     is marked immutable. Others only narrow a list. The tenant of an item binds nothing.
     """
     attribute = entity.attribute(name)
-    is_tenant = workload.tenant is not None and name == workload.tenant.attribute and is_owned(workload, entity.name)
-    if attribute is None or is_tenant:
+    if attribute is None or name in common_tenant(workload, entity.name):
         return False
     if attribute.id or len(chain(workload, entity, attribute)) > 1:
         return True
@@ -132,37 +131,39 @@ def _parent_links(step: Step) -> ListSource:
             continue
         if isinstance(references, tuple):
             return ListSource(ambiguous=references)
-        if any((references[part], source) in new_values for part, source in sources.items()):
+        parent_links = {references[part]: source for part, source in sources.items()}
+        if not new_values.isdisjoint(parent_links.items()):
             continue
-        if any(links.get(references[part], source) != source for part, source in sources.items()):
+        if any(links.get(name, source) != source for name, source in parent_links.items()):
             # Two items of one entity are named: nothing says to which of them the list belongs.
             return ListSource(ambiguous=tuple(sorted(set(sources.values()))))
-        links |= {references[part]: source for part, source in sources.items()}
+        links |= parent_links
     return ListSource(links)
 
 
-def _named_items(resolved_write: ResolvedWrite) -> list[tuple[Entity, dict[str, str]]]:
+def _named_items(resolved_write: ResolvedWrite) -> Iterator[tuple[Entity, dict[str, str]]]:
     """The single items that a write names, with the input of each part of their ids.
 
     They are those that it writes, and those of the column Entity.
     """
-    inputs = {item.attribute for item in resolved_write.write.inputs if not item.many}
-    written_entities = {action.entity for action in resolved_write.write.actions}
-    other_steps = [
-        resolved_write.step(Action(Verb.UPDATE, name))
-        for name in resolved_write.write.entities
-        if name not in written_entities
-    ]
-    single_steps = [step for step in resolved_write.steps if not step.is_list]
-    items: list[tuple[Entity, dict[str, str]]] = []
-    for step in (*single_steps, *(step for step in other_steps if step is not None)):
-        if not step.entity.id:
+    single_inputs = resolved_write.write.input_names - resolved_write.write.list_inputs
+    for step in (*resolved_write.steps, *_steps_on_other_entities(resolved_write)):
+        if step.is_list or not step.entity.id:
             continue
-        parts = [part.name for part in step.entity.id]
-        ids = {name: name if step.is_new else step.item_sources.get(name, "") for name in parts}
-        if set(ids.values()) <= inputs:
-            items.append((step.entity, ids))
-    return items
+        ids = {name: name for name in step.entity.id_names}
+        if not step.is_new:
+            ids = {name: step.item_sources.get(name, "") for name in ids}
+        if single_inputs.issuperset(ids.values()):
+            yield step.entity, ids
+
+
+def _steps_on_other_entities(resolved_write: ResolvedWrite) -> Iterator[Step]:
+    """Steps that would address the items of the column Entity that no action writes."""
+    written_names = {action.entity for action in resolved_write.write.actions}
+    for name in resolved_write.write.entities:
+        step = resolved_write.step(Action(Verb.UPDATE, name)) if name not in written_names else None
+        if step is not None:
+            yield step
 
 
 def _references(step: Step, parent: Entity) -> dict[str, str] | tuple[str, ...] | None:
@@ -170,22 +171,15 @@ def _references(step: Step, parent: Entity) -> dict[str, str] | tuple[str, ...] 
 
     If several attributes could hold a part (sender and receiver), a tuple of them, unless `by` names one.
     """
-    entity, workload = step.entity, step.workload
-    id_names = {part.name for part in own_id(workload, parent)}
-    related_names = _related_attributes(entity, parent)
+    own_parts = own_id(step.workload, parent)
     holders: dict[str, str] = {}
     for part in parent.id:
-        if part.name not in id_names:
-            if entity.attribute(part.name) is None:
+        if part not in own_parts:
+            if step.entity.attribute(part.name) is None:
                 return None
             holders[part.name] = part.name  # the tenant
             continue
-        referring_names = [
-            a.name for a in entity.attributes if (parent.name, part.name) in chain(workload, entity, a)[1:]
-        ]
-        candidates = [name for name in referring_names if name in step.action.by]
-        candidates = candidates or [name for name in referring_names if name == part.name]
-        candidates = candidates or [name for name in referring_names if name in related_names] or referring_names
+        candidates = _holders_of_part(step, parent, part.name)
         if not candidates:
             return None
         if len(candidates) > 1:
@@ -194,15 +188,28 @@ def _references(step: Step, parent: Entity) -> dict[str, str] | tuple[str, ...] 
     return holders
 
 
+def _holders_of_part(step: Step, parent: Entity, part: str) -> list[str]:
+    """The attributes that hold a part of a parent's id, as far as the document tells them apart.
+
+    First those after `by`, then that of the same name as the part, then those after `via` of a relationship.
+    """
+    referring = attributes_referring_to(step.workload, step.entity, parent.name, part)
+    names = [attribute.name for attribute in referring]
+    for preferred_names in (step.action.by, (part,), _related_attributes(step.entity, parent)):
+        preferred = [name for name in names if name in preferred_names]
+        if preferred:
+            return preferred
+    return names
+
+
 def _related_attributes(entity: Entity, parent: Entity) -> set[str]:
     """The attributes that a relationship of two entities names."""
-    return {
-        name
-        for relationship in (*parent.relationships, *entity.relationships)
-        if {relationship.left, relationship.right} == {parent.name, entity.name}
-        and relationship.kind is not RelationshipKind.MANY_TO_MANY
-        for name in relationship.via
-    }
+    names: set[str] = set()
+    for relationship in (*parent.relationships, *entity.relationships):
+        is_between = {relationship.left, relationship.right} == {parent.name, entity.name}
+        if is_between and relationship.kind is not RelationshipKind.MANY_TO_MANY:
+            names.update(relationship.via)
+    return names
 
 
 def _links_by_name(step: Step, is_child: bool) -> dict[str, str]:
@@ -211,26 +218,39 @@ def _links_by_name(step: Step, is_child: bool) -> dict[str, str]:
     If the items are not children of an item that the write names, an input that is a reference binds the attribute that
     refers to the same: `delete Animal[]; delete Visit[]` with the input `ownerId`.
     """
-    entity, workload = step.entity, step.workload
     inputs = {item.attribute for item in step.write.inputs if not item.many and not item.optional}
-    id_names = {part.name for part in own_id(workload, entity)}
-    links: dict[str, str] = {}
+    links = {name: name for name in _selecting_names(step) if name in inputs}
+    id_names = {part.name for part in own_id(step.workload, step.entity)}
+    if id_names <= links.keys():
+        # `delete Folder; delete Folder[]`: the whole id is that of the single item, not of its children.
+        links = {name: source for name, source in links.items() if name not in id_names}
+    if not is_child:
+        for name, source in _links_by_reference(step, inputs - links.keys()).items():
+            links.setdefault(name, source)
+    return links
+
+
+def _selecting_names(step: Step) -> Iterator[str]:
+    """The attributes of a list's items that an input of the same name selects, if it is given."""
+    workload, entity = step.workload, step.entity
     for attribute in entity.attributes:
         name = attribute.name
-        if name not in inputs or name in step.set_to_own_input:
+        if name not in step.write.input_names or name in step.set_to_own_input:
             continue
         # A condition that compares with the input refuses items that differ; it does not select the others.
         is_selected = name not in step.compared or _can_bind(workload, entity, name)
         if is_selected and means(workload, step.write, entity, attribute):
-            links[name] = name
-    if id_names <= links.keys():
-        # `delete Folder; delete Folder[]`: the whole id is that of the single item, not of its children.
-        links = {name: source for name, source in links.items() if name not in id_names}
-    for name in sorted(inputs - links.keys()) if not is_child else ():
+            yield name
+
+
+def _links_by_reference(step: Step, inputs: Set[str]) -> dict[str, str]:
+    """The attributes of a list's items that refer to the same as an input of another name."""
+    links: dict[str, str] = {}
+    for name in sorted(inputs):
         origin = _own_reference(step.of, name)
-        refers = [a.name for a in entity.attributes if origin and origin in chain(workload, entity, a)[1:]]
-        if len(refers) == 1 and refers[0] not in step.set_to_own_input:
-            links.setdefault(refers[0], name)
+        referring = attributes_referring_to(step.workload, step.entity, *origin) if origin else ()
+        if len(referring) == 1 and referring[0].name not in step.set_to_own_input:
+            links.setdefault(referring[0].name, name)
     return links
 
 
@@ -256,9 +276,14 @@ def _over_list(step: Step, links: dict[str, str]) -> ListSource | None:
             return ListSource(ambiguous=references)
         if references is not None:
             return ListSource(links, other.entity.name, _over_links(references, links))
-    written_entities = {other.entity for other in step.write.actions}
+    return _over_read_list(step, links)
+
+
+def _over_read_list(step: Step, links: dict[str, str]) -> ListSource | None:
+    """A list that the write only reads, because the items of another one belong to its items."""
+    written_names = {other.entity for other in step.write.actions}
     for parent in step.workload.entities:
-        references = _references(step, parent) if parent.name not in written_entities else None
+        references = _references(step, parent) if parent.name not in written_names else None
         # An update would take its inputs as new values.
         parent_step = step.of.step(Action(Verb.DELETE, parent.name, many=True))
         if references is None or isinstance(references, tuple) or parent_step is None:

@@ -6,7 +6,7 @@ so that all of them mean the same attributes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -180,9 +180,6 @@ class ResolvedRead:
         clauses = iter(self.clauses)
         return tuple(tuple(next(clauses) for _ in group) for group in alternatives(self.read.inputs))
 
-    def clause_of(self, condition: Input) -> Clause:
-        return next(clause for clause in self.clauses if clause.input == condition)
-
     def given(self, entity: str) -> frozenset[str]:
         """The attributes of an entity that the read knows the value of, for certain."""
         return frozenset(c.bound[entity].name for c in self.having(Role.EQUAL) if entity in c.bound)
@@ -252,34 +249,37 @@ def resolve_read(workload: Workload, read: Read) -> ResolvedRead:
 
 def _resolve(workload: Workload, read: Read) -> ResolvedRead:
     entity_names, joined_names = _asked_and_joined(read)
-    entities = tuple(entity for entity in map(workload.entity, entity_names) if entity)
-
-    def bound(name: str) -> dict[str, Attribute]:
-        attributes: dict[str, Attribute] = {}
-        for entity_name, attribute_name in bindings(workload, entity_names, name).items():
-            entity = workload.entity(entity_name)
-            attribute = entity.attribute(attribute_name) if entity else None
-            if attribute:
-                attributes[entity_name] = attribute
-        return attributes
-
-    clauses = tuple(
-        Clause(input_, role_of(input_), bare_name(input_.attribute), bound(input_.attribute)) for input_ in read.inputs
-    )
+    entities = workload.entities_named(entity_names)
+    clauses = tuple(_resolve_clause(workload, entity_names, input_) for input_ in read.inputs)
     returns = _return_kind(read, len(entity_names) > 1)
+    order: tuple[SortClause, ...] = ()
+    if returns is not ReturnKind.COUNT:
+        order = tuple(_resolve_sort(workload, entity_names, sort) for sort in read.sort)
     tenant = tenant_of(workload, read)
-    joined_entities = [entity for entity in map(workload.entity, joined_names) if entity] if entities else []
-    return ResolvedRead(
-        workload,
-        read,
-        entities,
-        tuple(_resolve_join(workload, read, entities[0], entity, clauses, tenant) for entity in joined_entities),
-        clauses,
-        () if returns is ReturnKind.COUNT else tuple(_sort_clause(sort, bound) for sort in read.sort),
-        returns,
-        tenant,
-        frozenset(d.pin.how for d in workload.decisions if isinstance(d.pin, Accept) and d.pin.pattern == read.id),
-    )
+    joined_entities = workload.entities_named(joined_names) if entities else ()
+    joins = tuple(_resolve_join(workload, read, entities[0], entity, clauses, tenant) for entity in joined_entities)
+    accepted = frozenset(pin.how for pin in workload.pins if isinstance(pin, Accept) and pin.pattern == read.id)
+    return ResolvedRead(workload, read, entities, joins, clauses, order, returns, tenant, accepted)
+
+
+def _bind(workload: Workload, entities: tuple[str, ...], name: str) -> dict[str, Attribute]:
+    """The attribute of each entity that a name means."""
+    attributes: dict[str, Attribute] = {}
+    for entity_name, attribute_name in bindings(workload, entities, name).items():
+        entity = workload.entity(entity_name)
+        attribute = entity.attribute(attribute_name) if entity else None
+        if attribute:
+            attributes[entity_name] = attribute
+    return attributes
+
+
+def _resolve_clause(workload: Workload, entities: tuple[str, ...], input_: Input) -> Clause:
+    return Clause(input_, role_of(input_), bare_name(input_.attribute), _bind(workload, entities, input_.attribute))
+
+
+def _resolve_sort(workload: Workload, entities: tuple[str, ...], sort: Sort) -> SortClause:
+    attributes = _bind(workload, entities, sort.attribute)
+    return SortClause(bare_name(sort.attribute), attributes, sort.direction is Direction.DESC)
 
 
 def _asked_and_joined(read: Read) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -291,10 +291,6 @@ def _asked_and_joined(read: Read) -> tuple[tuple[str, ...], tuple[str, ...]]:
             return read.entities, ()
         case _:
             assert_never(read.combine)
-
-
-def _sort_clause(sort: Sort, bound: Callable[[str], Mapping[str, Attribute]]) -> SortClause:
-    return SortClause(bare_name(sort.attribute), bound(sort.attribute), sort.direction is Direction.DESC)
 
 
 def _return_kind(read: Read, are_several: bool) -> ReturnKind:
@@ -321,21 +317,31 @@ def _resolve_join(
     `via` names one of them; otherwise it is the first reference to the other entity, if possible one that is not an
     input. If it holds a part of that entity's id, the attributes with the other parts follow, in the order of the id.
     """
-    own_clauses = [(clause, clause.bound[first.name].name) for clause in clauses if first.name in clause.bound]
-    given_names = {name for clause, name in own_clauses if clause.role is Role.EQUAL}
-    list_names = {name for clause, name in own_clauses if clause.input.many}
+    own_clauses = [clause for clause in clauses if first.name in clause.bound]
+    given_names = {clause.bound[first.name].name for clause in own_clauses if clause.role is Role.EQUAL}
+    list_names = {clause.bound[first.name].name for clause in own_clauses if clause.input.many}
     reference = _join_reference(workload, read, first, other, given_names, tenant)
-    references = targets(workload, reference) if reference else []
-    held_attribute = next((attribute for entity, attribute in references if entity is other), None)
-    if reference is None or held_attribute is None:
-        return Join(other, (), ())
-    holders = {held_attribute.name: reference}
-    if held_attribute.id:
-        holders |= {part.name: attribute for part, attribute in foreign_parts(workload, first, other, reference)}
-    parts = other.id if held_attribute.id else (held_attribute,)
-    pairs = [(holders[part.name], part) for part in parts if part.name in holders]
+    pairs = _join_pairs(workload, first, other, reference) if reference else ()
     links = tuple(JoinLink(holder, part, holder.name in given_names - list_names) for holder, part in pairs)
     return Join(other, links, tuple(link for link in links if link.own.name != tenant))
+
+
+def _join_pairs(
+    workload: Workload, first: Entity, other: Entity, reference: Attribute
+) -> Iterator[tuple[Attribute, Attribute]]:
+    """The attributes of a join's first entity, each with that of the other entity whose value it holds."""
+    for target_entity, held_attribute in targets(workload, reference):
+        if target_entity is not other:
+            continue
+        if not held_attribute.id:
+            yield reference, held_attribute
+            return
+        holders = {part.name: holder for part, holder in foreign_parts(workload, first, other, reference)}
+        holders.setdefault(held_attribute.name, reference)
+        for part in other.id:
+            if part.name in holders:
+                yield holders[part.name], part
+        return
 
 
 def _join_reference(

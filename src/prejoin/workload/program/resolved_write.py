@@ -16,22 +16,24 @@ from functools import cached_property
 from msgspec.structs import replace
 
 from prejoin.workload.conditions import (
+    all_leaves,
     entities_of,
     holds_if_absent,
     is_of_whole_item,
     leaves,
+    params_of,
     tests_of,
     values_of,
 )
 from prejoin.workload.lookup import chain, changes, gives_object, means, root, target, touched_entities
 from prejoin.workload.model import (
-    NEW,
     Absence,
     Action,
     Change,
     ChangeOp,
     Comparison,
     Entity,
+    Leaf,
     Op,
     Presence,
     Test,
@@ -108,17 +110,17 @@ class ResolvedWrite:
 
         Then the list comes before the items that it belongs to: the repeated call finds what is left of it.
         """
-        return self.write.atomic is False and any(a.many and a.verb not in NEW for a in self.write.actions)
+        return self.write.atomic is False and any(action.is_existing_list for action in self.write.actions)
 
     @cached_property
     def inputs(self) -> Mapping[str, None]:
         """The names of the inputs, in order."""
         return dict.fromkeys(item.attribute for item in self.write.inputs)
 
-    @cached_property
+    @property
     def list_inputs(self) -> frozenset[str]:
         """The names of the inputs that are lists of values."""
-        return frozenset(item.attribute for item in self.write.inputs if item.many)
+        return self.write.list_inputs
 
     @cached_property
     def entities(self) -> tuple[Entity, ...]:
@@ -128,20 +130,17 @@ class ResolvedWrite:
     @cached_property
     def input_conditions(self) -> tuple[Test, ...]:
         """The conditions on inputs that are no attributes of the write's entities: `n > 0`."""
-        conditions: list[Test] = []
-        for test in tests_of(self.write):
-            parts = list(leaves(test))
-            if all(
-                isinstance(leaf, Comparison) and not leaf.entity and leaf.attribute in self.inputs for leaf in parts
-            ):
-                conditions.append(test)
-        return tuple(conditions)
+        return tuple(test for test in tests_of(self.write) if all(map(self._is_of_input, leaves(test))))
+
+    def _is_of_input(self, leaf: Leaf) -> bool:
+        return isinstance(leaf, Comparison) and not leaf.entity and leaf.attribute in self.inputs
 
     @cached_property
     def is_timed(self) -> bool:
         """Whether it depends on the time of the call: a value or a condition is relative to `now`."""
-        values = [value for test in tests_of(self.write) for leaf in leaves(test) for value in values_of(leaf)]
-        values += [change.value for action in self.write.actions for change in action.changes if change.value]
+        values = [change.value for change in self.write.changes if change.value is not None]
+        for leaf in all_leaves(self.write):
+            values += values_of(leaf)
         return any(value.now is not None for value in values)
 
     @cached_property
@@ -158,17 +157,11 @@ class ResolvedWrite:
         them.
         """
         conditions: dict[tuple[str, tuple[str, ...]], list[Test]] = {}
-        written_entities = {action.entity for action in self.actions}
         for test in tests_of(self.write):
             if not _is_settled(test) or any(_is_about(test, action) for action in self.actions):
                 continue
             leaf = next(leaves(test))
-            names = [leaf.by] if leaf.by else []
-            if not names and leaf.entity not in written_entities:
-                names = self._naming_inputs(leaf.entity)
-            sources = [self._whole_id(leaf.entity, name) for name in names]
-            # One input that names the item needs no `by`.
-            for by in sources if leaf.by or len(sources) > 1 else [()]:
+            for by in self._checked_ids(leaf):
                 conditions.setdefault((leaf.entity, by), []).append(test)
         items: list[CheckedItem] = []
         for (name, by), tests in conditions.items():
@@ -176,6 +169,14 @@ class ResolvedWrite:
             if step is not None:
                 items.append(CheckedItem(step, tuple(tests)))
         return tuple(items)
+
+    def _checked_ids(self, leaf: Leaf) -> list[tuple[str, ...]]:
+        """The inputs that hold the id of each item that a condition checks; nothing where one input names the item."""
+        if leaf.by:
+            return [self._whole_id(leaf.entity, leaf.by)]
+        is_written = any(action.entity == leaf.entity for action in self.actions)
+        names = [] if is_written else self._naming_inputs(leaf.entity)
+        return [self._whole_id(leaf.entity, name) for name in names] if len(names) > 1 else [()]
 
     @cached_property
     def read_lists(self) -> tuple[Step, ...]:
@@ -253,12 +254,12 @@ class Step:
     @property
     def is_new(self) -> bool:
         """Whether the caller gives whole items, which are created or replaced."""
-        return self.action.verb in NEW
+        return self.action.is_new
 
     @property
     def is_existing_list(self) -> bool:
         """Whether it is about several items that exist."""
-        return self.action.many and self.action.verb not in NEW
+        return self.action.is_existing_list
 
     @cached_property
     def is_exchanged(self) -> bool:
@@ -290,12 +291,7 @@ class Step:
     @cached_property
     def set_by_document(self) -> tuple[Change, ...]:
         """The changes that say which value an attribute of a new item has: `create Clinic (adminCount = 1)`."""
-        if not self.is_new:
-            return ()
-        set_changes = [
-            change for change in self.action.changes if change.op is ChangeOp.SET and change.value is not None
-        ]
-        return tuple(change for change in set_changes if change.value and change.value.param != change.attribute)
+        return tuple(filter(_is_set_by_document, self.action.changes)) if self.is_new else ()
 
     @cached_property
     def must_exist(self) -> bool:
@@ -318,8 +314,8 @@ class Step:
     def known(self) -> frozenset[str]:
         """The attributes of the items whose values before the write are known to the caller."""
         if self.is_new or self.is_given_whole:
-            return frozenset(attribute.name for attribute in self.entity.attributes)
-        single = {attribute.name for attribute in self.entity.attributes if len(attribute.type.values) == 1}
+            return frozenset(self.entity.types)
+        single = {name for name, type_ in self.entity.types.items() if len(type_.values) == 1}
         return frozenset(single.union(self.sources, self.fixed))
 
     @cached_property
@@ -338,9 +334,7 @@ class Step:
 
         In `delete Slot[]; create Slot[]` the given objects are the new ones.
         """
-        name = self.action.entity
-        is_made = any(other.entity == name and other.verb in NEW for other in self.write.actions)
-        return gives_object(self.write, self.entity) and not is_made
+        return gives_object(self.write, self.entity) and self.action.entity not in self.write.created_names
 
     @cached_property
     def sources(self) -> Mapping[str, str]:
@@ -365,8 +359,7 @@ class Step:
         source = self.list_source
         if source.over:
             return f"{source.over}.{next(iter(source.over_links.values()))}"
-        lists = [parameter.attribute for parameter in self.write.inputs if parameter.many]
-        return next((name for name in source.links.values() if name in lists), "")
+        return next((name for name in source.links.values() if name in self.write.list_inputs), "")
 
     @cached_property
     def fixed(self) -> Mapping[str, Value]:
@@ -402,7 +395,7 @@ class Step:
 
     def _with_named_id(self, sources: dict[str, str]) -> dict[str, str]:
         """The sources with the inputs after `by` for the parts of the id."""
-        ids = [attribute.name for attribute in self.entity.id]
+        ids = self.entity.id_names
         other_sources = {name: source for name, source in sources.items() if name not in ids}
         if len(self.action.by) != len(ids):
             return other_sources
@@ -428,11 +421,8 @@ class Step:
         """
         compared_names: set[str] = set()
         for test in self.conditions:
-            for leaf in leaves(test):
-                if any(value.param == leaf.attribute for value in values_of(leaf)):
-                    compared_names.add(leaf.attribute)
-        ids = {attribute.name for attribute in self.entity.id}
-        return compared_names - ids - self.fixed.keys()
+            compared_names.update(leaf.attribute for leaf in leaves(test) if leaf.attribute in params_of(leaf))
+        return compared_names - self.fixed.keys() - {*self.entity.id_names}
 
     @cached_property
     def _replaced_by_input(self) -> set[str]:
@@ -440,8 +430,9 @@ class Step:
 
         An upsert gives the value that an immutable attribute of an existing item has already.
         """
-        is_upsert = self.verb is Verb.UPSERT
-        fixed_names = {a.name for a in self.entity.attributes if a.id or (is_upsert and a.mutable is False)}
+        fixed_names = {*self.entity.id_names}
+        if self.verb is Verb.UPSERT:
+            fixed_names.update(attribute.name for attribute in self.entity.attributes if attribute.mutable is False)
         return self.set_to_own_input - fixed_names
 
     @cached_property
@@ -482,7 +473,7 @@ class Step:
         """
         if self.verb is Verb.UPSERT or self.is_new or self.is_list:
             return False
-        ids = {attribute.name for attribute in self.entity.id}
+        ids = set(self.entity.id_names)
         return not {*self.sources, *self.fixed}.isdisjoint(set(base) - ids)
 
 
@@ -513,7 +504,7 @@ class CheckedItem:
         names = set(self.step.known)
         workload = self.step.workload
         for action in self.step.write.actions if not self.by else ():
-            new = workload.entity(action.entity) if action.verb in NEW and not action.many else None
+            new = workload.entity(action.entity) if action.is_new and not action.many else None
             for attribute in new.attributes if new else ():
                 reference_target = target(workload, attribute)
                 if reference_target is not None and reference_target[0] is self.entity:
@@ -554,6 +545,10 @@ def is_range_of_inputs(condition: Comparison) -> bool:
     return not (is_constant or is_moment)
 
 
+def _is_set_by_document(change: Change) -> bool:
+    return change.op is ChangeOp.SET and change.value is not None and change.value.param != change.attribute
+
+
 def _is_about(test: Test, action: Action) -> bool:
     """Whether a condition is about the items of an action. All parts of one are about the same item."""
     return all(leaf.entity == action.entity and (not leaf.by or leaf.by in action.by) for leaf in leaves(test))
@@ -577,7 +572,7 @@ def _position(actions: list[Action], action: Action) -> int:
 
 def _children_first(workload: Workload, actions: list[Action]) -> tuple[Action, ...]:
     """The lists, each before the one that its items belong to; then the other actions."""
-    lists = [action for action in actions if action.many and action.verb not in NEW]
+    lists = [action for action in actions if action.is_existing_list]
     other_actions = [action for action in actions if action not in lists]
     ordered_lists: list[Action] = []
     while lists:
