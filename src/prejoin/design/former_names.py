@@ -122,5 +122,5 @@ def _attributes_of(design: Design, entity: str) -> set[str]:
     for item in design.items:
         if item.entity == entity:
             names |= {*item.known, *item.attributes, *(when.attribute for facet in item.facets for when in facet.when)}
-            names |= {name for facet in item.facets for text in (*facet.pk, *facet.sk) for name in fields_of(text)}
+            names = names.union(*(facet.fields for facet in item.facets))
     return names

@@ -98,12 +98,7 @@ class Estimates:
 
     def _items_to_find(self, write: Write, operation: Operation, request: Request) -> int:
         """The number of items that a write finds before it writes them."""
-        actions = [
-            action
-            for any_request in operation.requests
-            for action in any_request.actions
-            if action.many and action.item.entity in request.entities
-        ]
+        actions = [action for action in operation.actions if action.many and action.item.entity in request.entities]
         return self._times(write, actions[0]) if actions else 1
 
     def _lookups(self, write: Write, operation: Operation, request: Request, number: int) -> int:
@@ -115,12 +110,7 @@ class Estimates:
         entity_name, _, _ = request.each.rpartition(".")
         if not entity_name or self.workload.entity(entity_name) is None:
             return number  # an id for each, which the caller gives
-        actions = [
-            action
-            for any_request in operation.requests
-            for action in any_request.actions
-            if action.many and action.item.entity == entity_name
-        ]
+        actions = [action for action in operation.actions if action.many and action.item.entity == entity_name]
         return min(number, self._times(write, actions[0])) if actions else 1
 
     def items(self, read: Read, request: Request) -> float:
@@ -327,7 +317,7 @@ class Estimates:
     def _key_size(self, facet: keys.Facet, sizes: Mapping[str, int]) -> int:
         slot = self.design.slot(facet.slot)
         assert slot is not None  # every facet is in one of the slots
-        names = sum(len(key.name) for key in (*slot.pk, *slot.sk))
+        names = sum(map(len, slot.key_names))
         return names + sum(_form_size(form, sizes) for form in (facet.pk, facet.sk) if form)
 
     def _projection(self, slot: str) -> Projection:

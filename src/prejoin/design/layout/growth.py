@@ -153,7 +153,7 @@ def _new_keys(item: Item, earlier: Item, after: Design) -> Iterator[NewKey]:
     for facet in item.facets:
         if earlier.facet(facet.slot) is None:
             slot = after.slot(facet.slot)
-            names = tuple(attribute.name for attribute in (*slot.pk, *slot.sk)) if slot else ()
+            names = slot.key_names if slot else ()
             yield NewKey(item.entity, facet.slot, names, facet, item.copy)
 
 
@@ -255,9 +255,9 @@ def _present_attributes(before: Design, workload: Workload, name: str) -> set[st
         for facet in item.facets:
             # All items are in the table. In an index without a condition, those without an optional attribute lack.
             if facet.slot == TABLE:
-                present |= _names_in(facet)
+                present |= facet.fields
             elif not facet.when:
-                present |= {field for field in _names_in(facet) if not _is_optional(entity, field)}
+                present |= {field for field in facet.fields if not _is_optional(entity, field)}
     return present
 
 
@@ -266,15 +266,10 @@ def _is_optional(entity: Entity | None, name: str) -> bool:
     return attribute is not None and attribute.optional
 
 
-def _names_in(facet: Facet) -> set[str]:
-    """The attributes in the keys of a facet."""
-    return {name for text in (*facet.pk, *facet.sk) for name in fields_of(text)}
-
-
 def _required_attributes(facet: Facet) -> list[str]:
     """The attributes without which an item has no key: those of `{name}`, but not of `{name?}`."""
     names: dict[str, None] = {}
-    for text in (*facet.pk, *facet.sk):
+    for text in facet.templates:
         names |= dict.fromkeys(name for name in fields_of(text) if f"{{{name}?" not in text)
     names |= dict.fromkeys(when.attribute for when in facet.when if not when.values and not when.absent)
     return list(names)
@@ -328,4 +323,4 @@ def new_attributes_of(before: Design, workload: Workload, after: Design | None =
 
 def _depends_on(facet: Facet, name: str) -> bool:
     """Whether an attribute is in the keys of a facet, or decides whether an item is in it."""
-    return name in _names_in(facet) or any(when.attribute == name for when in facet.when)
+    return name in facet.fields or any(when.attribute == name for when in facet.when)

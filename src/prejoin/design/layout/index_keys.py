@@ -106,7 +106,7 @@ def decided_form(workload: Workload) -> IndexKeyForm | None:
 def is_natural_index(design: Design, slot: Slot) -> bool:
     """Whether the keys of an index are attributes of the items."""
     facets = list(filter(None, (item.facet(slot.name) for item in design.items)))
-    return bool(facets) and all(is_natural((*f.pk, *f.sk), (*slot.pk, *slot.sk)) for f in facets)
+    return bool(facets) and all(is_natural(facet.templates, slot.key_attributes) for facet in facets)
 
 
 def other_form(design: Design, workload: Workload, slot: Slot) -> Design | None:

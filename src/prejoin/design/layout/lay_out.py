@@ -110,7 +110,7 @@ def _slots(problem: Problem, selection: Selection) -> tuple[Slot, ...]:
 def _like(last: Slot, number: int) -> Slot | None:
     """A slot with the next number, if the last one is numbered: `GSI2` with `GSI2PK` follows `GSI1` with `GSI1PK`."""
     previous = str(number - 1)
-    texts = [last.name, *(attribute.name for attribute in (*last.pk, *last.sk))]
+    texts = [last.name, *last.key_names]
     if number == 1 or len(texts) != 3 or any(text.count(previous) != 1 for text in texts):
         return None
     name, pk, sk = (text.replace(previous, str(number)) for text in texts)

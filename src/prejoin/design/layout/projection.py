@@ -97,8 +97,7 @@ def _held_attributes(
             attribute_names |= {a.name for a in entity.attributes}
             tests |= {name for name in held_attributes(entity) if entity.attribute(name)}
     # Every index holds its own keys and those of the table.
-    keys = {key.name for key_slot in (design.slots[0], slot) for key in (*key_slot.pk, *key_slot.sk)}
-    return sorted(((needed_names & attribute_names) | tests) - keys), tests
+    return sorted(((needed_names & attribute_names) | tests).difference(design.table_keys, slot.key_names)), tests
 
 
 def twin_of(slot: Slot, design: Design) -> Slot | None:

@@ -47,10 +47,11 @@ class FixedKeys(msgspec.Struct, frozen=True):
         slot = self.slot(number)
         if slot is None:
             return True
-        other_attributes = {
-            a.name for other in self.design.slots if other.name != slot.name for a in (*other.pk, *other.sk)
-        }
-        if number and (slot.local or other_attributes & {a.name for a in (*slot.pk, *slot.sk)}):
+        other_names: set[str] = set()
+        for other in self.design.slots:
+            if other.name != slot.name:
+                other_names.update(other.key_names)
+        if number and (slot.local or not other_names.isdisjoint(slot.key_names)):
             return False
         # A natural key has no word that tells one entity from another.
         texts = [(f.pk, f.sk) for place, f in self.facets.items() if place[2] == number]

@@ -85,7 +85,7 @@ def violations(design: Design, workload: Workload) -> Iterator[Violation]:
                 item = design.item(pin.entity)
                 facet = item.facet(pin.index or TABLE) if item else None
                 if facet and (facet.pk, facet.sk) != ((pin.pk,), (pin.sk,) if pin.sk else ()):
-                    key = " and ".join((*facet.pk, *facet.sk))
+                    key = " and ".join(facet.templates)
                     yield Violation(pin, (key,), pin.entity, facet.slot)
             case (
                 Under()

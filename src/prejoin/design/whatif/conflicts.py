@@ -153,8 +153,7 @@ def _index(slot: Slot) -> ConflictStatement:
 
 
 def _names(kept: Design) -> ConflictStatement:
-    base = kept.slot(TABLE)
-    keys = " and ".join(f"`{a.name}`" for a in (*base.pk, *base.sk)) if base else "none"
+    keys = " and ".join([f"`{name}`" for name in kept.table_keys]) or "none"
     names = f"the type attribute `{kept.type_attribute}` and the separator `{kept.separator}`"
     return ConflictStatement("kept", f"the name `{kept.table}`, the key attributes {keys}, {names}")
 

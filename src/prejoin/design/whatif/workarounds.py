@@ -21,7 +21,6 @@ from prejoin.design.whatif.alternative import Alternative
 from prejoin.design.whatif.attempt import price_of
 from prejoin.design.whatif.change import Change, apply_change
 from prejoin.design.whatif.edits import as_filter, edit_inputs
-from prejoin.keys import fields_of
 from prejoin.protocol.prices import EVENTUAL, MONTH_SECONDS, READ_UNIT_SIZE, STRONG, dollars, read_units
 from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.grammar.statements import write_pin
@@ -218,4 +217,4 @@ def _all_in(workload: Workload, design: Design, name: str, slot: str) -> bool:
     if entity is None or facet is None or facet.when:
         return False
     optional = {a.name for a in entity.attributes if a.optional}
-    return not optional & {field for text in (*facet.pk, *facet.sk) for field in fields_of(text)}
+    return optional.isdisjoint(facet.fields)

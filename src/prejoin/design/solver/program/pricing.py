@@ -546,7 +546,7 @@ def collection_units(workload: Workload, question: ReadNeeds) -> float:
 
 def _length(facet: Facet) -> int:
     """The length of a key as a template."""
-    return sum(map(len, (*facet.pk, *facet.sk)))
+    return sum(map(len, facet.templates))
 
 
 def _dollars(reads: float = 0, writes: float = 0, stored_bytes: float = 0) -> float:
