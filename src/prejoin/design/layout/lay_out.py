@@ -127,7 +127,7 @@ def _table_name(workload: Workload) -> str:
 
 
 def _guards(workload: Workload, selection: Selection) -> Iterable[Guard]:
-    bases = {p.entity: p.candidate for p in selection.placed if (p.item, p.slot) == (OWN, BASE)}
+    bases = {placement.entity: placement.candidate for placement in selection.placed if placement.is_base}
     for entity in workload.entities:
         yield from guards_of(workload, entity, bases[entity.name])
 
