@@ -22,7 +22,7 @@ from prejoin.design.layout.key_words import upper
 from prejoin.design.layout.projection import WORTH
 from prejoin.design.mapping.facets import is_natural, planner_facet
 from prejoin.design.mapping.map_patterns import map_patterns
-from prejoin.design.model import Design, Facet, Item, KeyAttribute, Operation, Slot
+from prejoin.design.model import Design, Facet, InputGroup, Item, KeyAttribute, Operation, Slot
 from prejoin.design.pins import pins_of
 from prejoin.design.solver.fixed_keys import free_name
 from prejoin.protocol.limits import INDEX_PARTITION_ATTRIBUTES, INDEX_SORT_ATTRIBUTES
@@ -224,5 +224,8 @@ def _is_as_good(operation: Operation | None, former: Operation) -> bool:
 
 def _has_new_filters(operation: Operation, former: Operation) -> bool:
     """Whether an operation filters by something that another one does not."""
-    filters = {group for request in former.requests for group in request.filters}
-    return any(not filters.issuperset(request.filters) for request in operation.requests)
+    return not _filters_of(operation) <= _filters_of(former)
+
+
+def _filters_of(operation: Operation) -> frozenset[InputGroup]:
+    return frozenset[InputGroup]().union(*(request.filters for request in operation.requests))

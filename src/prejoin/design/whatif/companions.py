@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -109,26 +109,38 @@ def feed_changes(workload: Workload, read: Read) -> Iterator[Change]:
     followed_names = _followed_attributes(workload, follow, post, reader)
     if reader is None or len(followed_names) != 1 or workload.entity(f"{post.name}Feed"):
         return
-    sorts = [attribute for sort in read.sort if (attribute := post.attribute(bare_name(sort.attribute)))]
-    # What the feed is sorted by is part of its id: it never changes, and the key of the table is in this order.
-    order = [attribute for attribute in sorts if not attribute.id]
+    order = _order_of_feed(post, read)
     if any(attribute.optional or changes_later(workload, post, attribute) for attribute in order):
         return
     if reader.name in [attribute.name for attribute in (*post.id, *order)]:
         return  # the reader is the parent of what it reads: nothing is followed
     readers = round(count_by(workload, follow, followed_names))
+    feed = _feed_of(post, reader, order, readers)
+    sort = tuple([replace(part, attribute=bare_name(part.attribute)) for part in read.sort])
+    via = post.id[0].name
+    join = replace(read, entities=(feed.name, post.name), combine=Combine.JOIN, via=via, sort=sort)
+    summary = f"a feed, written for each of about {amount(readers)} readers when a {post.name} is created"
+    yield _created_with(workload, post, feed, join, summary, atomic=False)
+
+
+def _order_of_feed(post: Entity, read: Read) -> list[Attribute]:
+    """What a feed is sorted by beside the id.
+
+    It is part of the feed's id, so it never changes, and the key of the table is in this order.
+    """
+    attributes = [post.attribute(bare_name(sort.attribute)) for sort in read.sort]
+    return [attribute for attribute in filter(None, attributes) if not attribute.id]
+
+
+def _feed_of(post: Entity, reader: Attribute, order: Iterable[Attribute], readers: int) -> Entity:
+    """The items under each reader: the reader, the order, and a reference to a post."""
     posts = [id_part(reference_to(post, part)) for part in post.id]
-    feed = Entity(
+    return Entity(
         f"{post.name}Feed",
         attributes=(replace(reader, id=True, generated=None), *map(id_part, order), *posts),
         cardinality=(Cardinality(readers, post.name),),
         size=200,
     )
-    sort = tuple(replace(part, attribute=bare_name(part.attribute)) for part in read.sort)
-    via = post.id[0].name
-    join = replace(read, entities=(feed.name, post.name), combine=Combine.JOIN, via=via, sort=sort)
-    summary = f"a feed, written for each of about {amount(readers)} readers when a {post.name} is created"
-    yield _created_with(workload, post, feed, join, summary, atomic=False)
 
 
 def _followed_attributes(workload: Workload, follow: Entity, post: Entity, reader: Attribute | None) -> list[str]:
@@ -194,18 +206,27 @@ def _unique_value(workload: Workload, entity: Entity, read: Read) -> tuple[str, 
     groups = [set(group) for group in unique_groups(entity)]
     if read.result is not Result.ONE or not entity.id or set(names) not in groups:
         return ()
-    for condition in read.inputs:
-        if condition.op is not Op.EQ or condition.values or condition.many or condition.filter or condition.optional:
+    attributes = [entity.attribute(name) for name in names]
+    for attribute in filter(None, attributes):
+        may_be_absent = attribute.optional and not attribute.id
+        if may_be_absent or changes_later(workload, entity, attribute):
             return ()
-    values = [attribute for attribute in entity.attributes if attribute.name in names and not attribute.id]
-    is_fixed = not any(value.optional or changes_later(workload, entity, value) for value in values)
-    return names if is_fixed else ()
+    return names if all(map(_is_given_by_caller, read.inputs)) else ()
+
+
+def _is_given_by_caller(condition: Input) -> bool:
+    """Whether an input is an equality with one value from the caller, and no filter."""
+    is_one_value = condition.op is Op.EQ and not condition.values and not condition.many
+    return is_one_value and not condition.filter and not condition.optional
 
 
 def _is_followed_easily(workload: Workload, entity: Entity) -> bool:
     """Whether items are only created, updated and deleted, one by one: then another item can follow them."""
-    actions = [action for write in writes_to(workload, entity) for action in actions_on(write, entity)]
-    return all(action.verb in (Verb.CREATE, Verb.UPDATE, Verb.DELETE) and not action.many for action in actions)
+    for write in writes_to(workload, entity):
+        for action in actions_on(write, entity):
+            if action.many or action.verb not in (Verb.CREATE, Verb.UPDATE, Verb.DELETE):
+                return False
+    return True
 
 
 def _without_unique(entity: Entity, group: tuple[str, ...]) -> Entity:

@@ -8,6 +8,7 @@ irreducible infeasible set: without any one of its statements there is a solutio
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
+from itertools import chain
 from typing import Literal, assert_never
 
 import msgspec
@@ -76,8 +77,8 @@ def conflict(workload: Workload, kept: Design | None = None) -> tuple[ConflictSt
     groups = [*_parts(kept), [*_statements(workload)]]
 
     def conflicts_with(number: int, group: list[ConflictStatement]) -> bool:
-        changed_groups = [*groups[:number], group, *groups[number + 1 :]]
-        return not _is_possible(workload, kept, {statement for group in changed_groups for statement in group})
+        statements = set(group).union(*groups[:number], *groups[number + 1 :])
+        return not _is_possible(workload, kept, statements)
 
     if not conflicts_with(0, groups[0]):
         return ()
@@ -92,7 +93,7 @@ def conflict(workload: Workload, kept: Design | None = None) -> tuple[ConflictSt
                 else:
                     start += size
             size //= 2
-    return tuple(statement for group in groups for statement in group)
+    return tuple(chain.from_iterable(groups))
 
 
 def _is_possible(workload: Workload, kept: Design | None, statements: Set[ConflictStatement]) -> bool:
@@ -109,14 +110,10 @@ def _is_possible(workload: Workload, kept: Design | None, statements: Set[Confli
 
 def _take_back_others(workload: Workload, kept: Design | None, statements: Set[ConflictStatement]) -> Change:
     """The change after which no other statements hold."""
-    dropped_patterns = [
-        pattern.id for pattern in workload.patterns if ConflictStatement("pattern", pattern.id) not in statements
-    ]
-    weaker_patterns = [
-        replace(read, consistency=None)
-        for read in workload.reads
-        if read.id not in dropped_patterns and ConflictStatement("consistent", read.id) not in statements
-    ]
+    asked_ids = {statement.name for statement in statements if statement.kind == "pattern"}
+    weak_ids = asked_ids - {statement.name for statement in statements if statement.kind == "consistent"}
+    dropped_patterns = [pattern.id for pattern in workload.patterns if pattern.id not in asked_ids]
+    weak_reads = [read for read in workload.reads if read.id in weak_ids]
     undecided = []
     for decision in workload.decisions:
         pin = decision.pin
@@ -124,7 +121,11 @@ def _take_back_others(workload: Workload, kept: Design | None, statements: Set[C
         is_free = isinstance(pin, Naming) and kept is not None and _names(kept) not in statements
         if isinstance(pin, _BINDING) and (is_free or _decision(pin) not in statements):
             undecided.append(pin)
-    return Change(patterns=tuple(weaker_patterns), removed_names=tuple(dropped_patterns), removed_pins=tuple(undecided))
+    return Change(
+        patterns=tuple([replace(read, consistency=None) for read in weak_reads]),
+        removed_names=tuple(dropped_patterns),
+        removed_pins=tuple(undecided),
+    )
 
 
 def _parts(kept: Design | None) -> Iterator[list[ConflictStatement]]:
@@ -132,16 +133,18 @@ def _parts(kept: Design | None) -> Iterator[list[ConflictStatement]]:
     document's.
     """
     if kept:
-        yield [*(_key(item, f) for item in kept.items if not item.copy for f in item.facets), *map(_copy, kept.copies)]
+        own_keys: list[ConflictStatement] = []
+        for item in kept.items:
+            own_keys += [_key(item, facet) for facet in item.facets] if not item.copy else []
+        yield [*own_keys, *map(_copy, kept.copies)]
         yield [*map(_index, kept.indexes)]
         yield [_names(kept)]
 
 
 def _key(item: Item, facet: Facet) -> ConflictStatement:
     place = "" if facet.slot == TABLE else f" in {facet.slot}"
-    return ConflictStatement(
-        "kept", f"the key {' and '.join(f'`{text}`' for text in facet.pk + facet.sk)} of {item.entity}{place}"
-    )
+    templates = " and ".join([f"`{text}`" for text in facet.templates])
+    return ConflictStatement("kept", f"the key {templates} of {item.entity}{place}")
 
 
 def _copy(item: Item) -> ConflictStatement:
@@ -165,8 +168,10 @@ def _only(kept: Design, statements: Set[ConflictStatement]) -> Design:
         facets = tuple(f for f in item.facets if (_copy(item) if item.copy else _key(item, f)) in statements)
         if facets:
             items.append(replace(item, facets=facets))
-    used_slots = {TABLE, *(facet.slot for item in items for facet in item.facets)}
-    slots = tuple(slot for slot in kept.slots if slot.name in used_slots or _index(slot) in statements)
+    used_slots = {TABLE}
+    for item in items:
+        used_slots.update(facet.slot for facet in item.facets)
+    slots = tuple([slot for slot in kept.slots if slot.name in used_slots or _index(slot) in statements])
     return replace(kept, slots=slots, items=tuple(items))
 
 

@@ -32,8 +32,7 @@ def filter_alternatives(what_if: WhatIf) -> tuple[Alternative, ...]:
         reads = listed(pin.pattern for pin in change.pins if isinstance(pin, Accept))
         fewer = f"{count(-outcome.structures, 'structure')} fewer and {money(-outcome.dollars)} less"
         text = f"if {reads} may filter: {shape_of(outcome.design)} for {money(outcome.price)} a month, {fewer}"
-        alternative = Alternative(text, outcome.structures, outcome.dollars, take=what_if.lines_of(change))
-        alternatives.setdefault(outcome.design.items, alternative)
+        alternatives.setdefault(outcome.design.items, what_if.alternative(outcome, text))
     return tuple(alternatives.values())
 
 
@@ -50,7 +49,7 @@ def filter_changes(what_if: WhatIf) -> list[Change]:
     if len(groups) > 1:
         groups = groups[: MOST_FILTERED - 1]
     if len(groups) > 1:
-        groups.insert(0, tuple(sorted({read_id for group in groups for read_id in group})))
+        groups.insert(0, tuple(sorted(set[str]().union(*groups))))
     return [_accept_filters(group) for group in groups]
 
 
