@@ -175,9 +175,9 @@ def _with_own_filters(workload: Workload, design: Design, read: Read) -> Iterato
 
 def own_inputs(workload: Workload, read: Read) -> list[Input]:
     """The inputs of a read of several entities that only some of them have, if another input finds all of them."""
-    resolved = resolve_read(workload, read)
-    key_clauses = [clause for clause in resolved.clauses if not clause.input.filter]
-    own = [clause.input for clause in key_clauses if 0 < len(clause.bound) < len(resolved.entities)]
+    resolved_read = resolve_read(workload, read)
+    key_clauses = [clause for clause in resolved_read.clauses if not clause.input.filter]
+    own = [clause.input for clause in key_clauses if 0 < len(clause.bound) < len(resolved_read.entities)]
     return own if len(own) < len(key_clauses) else []
 
 

@@ -310,7 +310,8 @@ class Prices:
 
     def _items(self, write: Write) -> int:
         """The number of items of this entity that a write changes."""
-        if not any(action.many for action in write.actions if action.entity == self._entity.name):
+        own_actions = [action for action in write.actions if action.entity == self._entity.name]
+        if not any(action.many for action in own_actions):
             return 1
         return several(self._workload, write, self._entity) or SEVERAL
 
@@ -462,12 +463,12 @@ class Prices:
 
         What an index holds is decided after the keys, so a key counts as hot only if it is hot with any projection.
         """
-        asks = [question.ask for question in questions]
-        if not asks or any(ask.needs is None for ask in asks):
+        name_sets = [question.ask.needs for question in questions]
+        if not name_sets or None in name_sets:
             return probe
-        names = {name for ask in asks for name in ask.needs or ()}
+        names = set[str]().union(*filter(None, name_sets))
         projection = Projection(ProjectionKind.INCLUDE, (probe.design.type_attribute, *sorted(names)))
-        if all(name in candidate.attributes or self._may_be_key(name) for name in names):
+        if all(map(self._may_be_key, names.difference(candidate.attributes))):
             projection = Projection(ProjectionKind.KEYS_ONLY)
         table, index = probe.design.slots
         return probe.with_slots((table, msgspec.structs.replace(index, projection=projection)))
@@ -484,11 +485,10 @@ class Prices:
     def _write_dollars(self, probe: _Probe, slot: str) -> float:
         """The cost of the writes of a slot in a month, each a transaction."""
         writes = sum(self._month_dollars(write, self._units(probe, write, slot, True)) for write in self._writes)
-        refreshes = [
-            _dollars(writes=items * self._units(probe, write, slot, True))
-            for write, items in self._refresh_writes.values()
-        ]
-        return writes + sum(refreshes)
+        refreshes = 0.0
+        for write, items in self._refresh_writes.values():
+            refreshes += _dollars(writes=items * self._units(probe, write, slot, True))
+        return writes + refreshes
 
     @cached_property
     def _refresh_writes(self) -> dict[int, tuple[Write, float]]:
@@ -503,12 +503,12 @@ class Prices:
 
     def _units(self, probe: _Probe, write: Write, slot: str, transactional: bool) -> float:
         """The write units of one call in a slot."""
-        return sum(
-            entry.times * units_of(entry, transactional)
-            for _, request in probe.requests(write)
-            for entry in probe.figures.entries(Operation(write.id), request)
-            if entry.slot == slot
-        )
+        total = 0.0
+        for _, request in probe.requests(write):
+            for entry in probe.figures.entries(Operation(write.id), request):
+                if entry.slot == slot:
+                    total += entry.times * units_of(entry, transactional)
+        return total
 
     def _storage_dollars(self, probe: _Probe, slot: str) -> float:
         """The cost of the entries of a slot in a month; of the table, with the scans for garbage."""
@@ -535,10 +535,9 @@ def collection_units(workload: Workload, question: ReadNeeds) -> float:
     """The read units of one call of a read of several entities. They are the same in every place."""
     read, ask = question.read, question.ask
     items = tuple(Item(name, name, (Facet(TABLE, (name,)),)) for name in ask.entities)
-    filter_groups = [
-        group for group in resolve_read(workload, read).groups if any(clause.input.filter for clause in group)
-    ]
-    filters = tuple(tuple(clause.input for clause in group) for group in filter_groups)
+    # Of each group of alternatives one input is enough; a group with a declared filter is left to filters.
+    input_groups = [tuple(clause.input for clause in group) for group in resolve_read(workload, read).groups]
+    filters = tuple([group for group in input_groups if any(condition.filter for condition in group)])
     request = Request(Call.QUERY, TABLE, ask.entities, consistent=ask.consistent, filters=filters)
     operation = Operation(read.id, (request,))
     return predict_units(operation, Design("probe", _SLOTS, items), workload).read
