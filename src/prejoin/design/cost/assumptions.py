@@ -127,6 +127,7 @@ def hottest(workload: Workload, entity: Entity, names: Iterable[str], rate: Rate
         return share
     if entity.attribute(rate.hottest_of) is None:
         return 0.0
+    # `hottest tenantId 40%`: a partition by the tenant and a day has the tenant's share divided by its days.
     items_of_both = count_by(workload, entity, {rate.hottest_of, *names})
     return share * items_of_both / count_by(workload, entity, [rate.hottest_of])
 
@@ -465,6 +466,7 @@ def _without_determined(
     parent_entity = workload.entity(parent)
     if parent_entity is None:
         return names
+    # The tenant of a comment follows from its ticket: it splits nothing further.
     whole_key = foreign_key(workload, entity, parent_entity) or frozenset()
     determined_names = whole_key if key <= whole_key else frozenset()
     for name in names:
@@ -666,6 +668,7 @@ def stated_share(
             return shares[op, frozenset()]
         opposite_share = shares.get((opposite, frozenset()))
         return None if opposite_share is None else 1.0 - opposite_share
+    # `status = OPEN or DONE` may be stated as a whole, or as the sum of both.
     texts = frozenset(constant_text(value) for value in values)
     if (Op.IN, texts) in shares:
         return shares[Op.IN, texts]
@@ -717,6 +720,7 @@ def share_within(workload: Workload, entity: Entity, condition: Input) -> float:
     if seconds is None:
         return RANGE
     created_per_second = created(workload, entity)
+    # As if items had been created evenly up to now.
     return min(1.0, created_per_second * seconds / count_of(workload, entity)) if created_per_second else RANGE
 
 

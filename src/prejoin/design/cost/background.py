@@ -130,6 +130,7 @@ def _most_calls(workload: Workload, design: Design) -> float:
         operation = design.operation(pattern.id)
         if operation and operation.served and operation.units:
             write_units += per_second(pattern.rate) * operation.units.write
+    # A shard of the stream belongs to a partition of the table, and on demand the table grows by its writes.
     return _POLLS * max(_SHARDS, -(-write_units // PARTITION_WRITE_UNITS))
 
 

@@ -181,6 +181,7 @@ class Estimates:
         else:
             items_read = items_of_query
         size = round(items_read * average)
+        # DynamoDB ends a page at 1 MB, and rounds each page up to whole units.
         full_pages, remainder = divmod(size, PAGE_SIZE)
         if full_pages and read.paginated and not limit:
             full_pages, remainder = 1, 0
@@ -227,6 +228,7 @@ class Estimates:
             yield replace(_entry_write(TABLE, self.size(item_name), action.action), times=times)
         elif action.action is Did.CHECK:
             yield _entry_write(TABLE, self.size(action.item), action.action)
+        # The key of an item never changes: a copy under another key is deleted and put.
         elif copy and action.action is Did.UPDATE and self._moves(action, entity, item):
             for did in (Did.DELETE, Did.PUT):
                 yield from self.entries_of(replace(action, action=did))
@@ -249,6 +251,7 @@ class Estimates:
         stays, enters, leaves = chances(self.workload, action, entity, facet)
         if stays:
             changed_names = changed_by(action, entity)
+            # A changed index key is a delete and a put. An index that does not hold the change is not written.
             is_moved = facet.slot != TABLE and not changed_names.isdisjoint(facet.attributes)
             is_unchanged = facet.slot != TABLE and not is_moved and self._holds_none_of(facet.slot, changed_names)
             yield EntryWrite(facet.slot, size, size, is_moved, is_unchanged, stays)
@@ -351,6 +354,7 @@ def _form_size(form: keys.KeyForm, sizes: Mapping[str, int]) -> int:
 def _part_size(part: keys.KeyText | keys.KeyField, sizes: Mapping[str, int]) -> int:
     if isinstance(part, keys.KeyText):
         return len(part.text)
+    # The digits of the largest shard: shards are counted from 0.
     if part.encoding.shards:
         return len(str(part.encoding.shards - 1))
     if part.encoding.bucket:

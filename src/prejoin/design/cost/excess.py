@@ -69,16 +69,23 @@ def excess(resolved_read: ResolvedRead, tested: Sequence[Clause] = ()) -> Excess
         return None
     call = _estimate_call(resolved_read, estimate, kept_by_all(resolved_read, filter_clauses))
     is_assumed = estimate.is_assumed or any(_is_share_guessed(resolved_read, clause) for clause in filter_clauses)
-    margin = MARGIN if is_assumed else 1
-    # A limit or a page size accepts a large result, of which everything is returned.
-    has_limit = bool(read.limit or read.page)
-    exceeds_page = call.size > PAGE_SIZE * margin and (bool(filter_clauses) or not has_limit)
-    is_declared = all(clause.input.filter for clause in filter_clauses)
-    is_wasteful = call.units > call.returned_units * FACTOR * margin and not is_declared and not resolved_read.counts
-    if not exceeds_page and not is_wasteful:
+    if not _exceeds_limits(resolved_read, call, filter_clauses, MARGIN if is_assumed else 1):
         return None
     names = tuple([clause.name for clause in filter_clauses])
     return Excess(round(call.size), call.units, call.returned_units, names, resolved_read.counts)
+
+
+def _exceeds_limits(
+    resolved_read: ResolvedRead, call: _CallEstimate, filter_clauses: Sequence[Clause], margin: int
+) -> bool:
+    """Whether a call reads more than a page, or many times as much as it returns."""
+    # A limit or a page size accepts a large result, of which everything is returned.
+    returns_all = not filter_clauses and bool(resolved_read.read.limit or resolved_read.read.page)
+    if call.size > PAGE_SIZE * margin and not returns_all:
+        return True
+    # A declared filter accepts the factor, and the result of a count has no size to compare with.
+    is_declared = all(clause.input.filter for clause in filter_clauses)
+    return call.units > call.returned_units * FACTOR * margin and not (is_declared or resolved_read.counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +141,7 @@ def _estimate(resolved_read: ResolvedRead, key_clauses: Sequence[Clause]) -> _Ke
                 # A share that the document states replaces the count of values.
                 if clause.input.keeps is None:
                     counted_names.append(attribute.name)
+        # The best key has all values in it, and one range or sparse condition.
         entity_items = count_by(workload, entity, counted_names)
         for clause, attribute in clauses:
             entity_items *= _share(workload, entity, clause, attribute)

@@ -87,6 +87,7 @@ def keeps(before: Design, after: Design) -> bool:
 def _keeps_item(item: Item, before: Design, after: Design) -> bool:
     """Whether an item has the same type and keys in a later design."""
     later = after.item(item.entity, item.copy)
+    # The type is stored in each item and tells items apart, so another one is another item.
     if later is None or later.tag != item.tag:
         return False
     for facet in item.facets:

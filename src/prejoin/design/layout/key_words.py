@@ -114,6 +114,7 @@ class Alike:
             attribute = entity.attribute(name) if entity else None
             if entity and attribute:
                 heads.add(self.root(entity, attribute))
+        # An id comes first, so that `USER#{buyerId}` of an order and `USER#{userId}` of a user are one partition.
         best = min(heads, key=lambda head: (not self._is_id(head), not self._is_named(head), head))
         self._heads |= {head: best for head in heads if head != best}
 
@@ -300,6 +301,7 @@ class KeyWords:
     def _partition_of(self, placement: Placement) -> str:
         if placement.candidate.fixed:
             return self._fixed.facets[placement.entity, placement.item, placement.slot].pk[0]
+        # A new entity joins an existing partition of the same values under the words that are stored there.
         signature = self._signature(placement.entity, placement.candidate)
         for (entity, item, slot), candidate in self._fixed.candidates.items():
             if slot == placement.slot and candidate.pk and self._signature(entity, candidate) == signature:
@@ -442,6 +444,7 @@ class KeyWords:
         may_be_missing = attribute.optional and not is_required and not self._fixed.design.raw_keys
         specs: list[str] = []
         if self._is_plain(entity, attribute) and not key.descending:
+            # `{n:plain}` writes 42 as it is. Without it a number gets an order-preserving form, `B42`.
             specs.append("plain")
         else:
             digits = self._digits(entity, attribute, is_interleaved)
@@ -630,6 +633,7 @@ class KeyWords:
         usual = sorted(members, key=lambda placement: (has_more_attributes(placement), type_words[placement]))
         order = side_by_side(usual, sets)
         # The part consists of the id of the first type, which needs no word of its own.
+        # `ORDER#{orderId}` sorts before `ORDER#{orderId}#ITEM#…`, because a text sorts before its continuations.
         is_own_part = len(order[0].candidate.sk) == order[0].candidate.type_position
         other_types = order[1:] if is_own_part else order
         if is_own_part:
@@ -656,6 +660,7 @@ class KeyWords:
         def is_allowed(order: Sequence[str]) -> bool:
             return all(is_contiguous(order, group) and ends(order, group) == ends(usual, group) for group in sets)
 
+        # The first order with the fewest marks is taken: `min` keeps the first of equals.
         orders = permutations(usual) if len(usual) <= _MOST_ORDERED else [tuple(usual)]
         choices = [with_marks(order) for order in orders if is_allowed(order)]
         return min(choices, key=count_marks, default=with_marks(usual))
@@ -811,6 +816,7 @@ def _words_beside_fixed(
     """
     new_labels = [label for label in heads if label not in fixed_labels]
     fixed_words = [heads[label] for label in heads if label in fixed_labels]
+    # A fixed word as a prefix brings a new type next to it in sort order: `USER_ADDRESS` comes soon after `USER#…`.
     options = [[heads[label], *(f"{word}_{heads[label]}" for word in fixed_words)] for label in new_labels]
     for step, choice in enumerate(product(*options)):
         words = heads | dict(zip(new_labels, choice, strict=True))

@@ -165,6 +165,7 @@ def _wanted_by(operation: Operation, request: Request, workload: Workload) -> se
     if not isinstance(read, Read) or request is not operation.requests[0]:
         return set(request.attributes) or None
     ask = ask_of(read, workload)
+    # No list of attributes means the whole item.
     if ask.needs is None:
         return None
     return {ask.attribute(entity, name) for entity, name in product(ask.entities, ask.needs)}

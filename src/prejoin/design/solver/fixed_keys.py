@@ -67,6 +67,7 @@ class FixedKeys(msgspec.Struct, frozen=True):
         """Whether the planner answers a read's need of this entity with this key."""
         ask, entity = question.ask, place[0]
         order = tuple(clause for clause in ask.order if clause.entity in ("", entity))
+        # Of this entity alone: whether the others are its neighbours is known only after the layout.
         own = msgspec.structs.replace(ask, entities=(entity,), order=order)
         return isinstance(keys.plan([self.planned[place]], own), keys.Plan)
 
@@ -82,6 +83,7 @@ def fixed_keys(workload: Workload, decisions: Sequence[FixedKey], approved_desig
     facets: dict[Place, Facet] = {}
     candidates: dict[Place, Candidate] = {}
     planner_facets: dict[Place, keys.Facet] = {}
+    # Copies have no numbers in a design: they are counted in the order of its items.
     numbers = {slot.name: number for number, slot in enumerate(design.slots)}
     counts: dict[str, int] = {}
     for item in design.items:
@@ -117,6 +119,7 @@ def key_names(workload: Workload) -> tuple[str, str]:
 def free_name(name: str, workload: Workload) -> str:
     """A name for a physical attribute that no entity has, and that no decision gives to another one."""
     decided_names = {other for label, other in names_in(workload).items() if label in _ATTRIBUTES_OF_THE_TABLE}
+    # A key attribute with the name of an attribute would be overwritten by its value.
     while name in decided_names or any(entity.attribute(name) for entity in workload.entities):
         name = f"_{name}"
     return name

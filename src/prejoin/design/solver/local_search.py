@@ -14,8 +14,8 @@ For example, two indexes hold these keys, and of the reads only that of `Task` w
     index 1    Order by status     Task by assignee
     index 2    Order by customer   Note by author
 
-`Task` and `Note` are exchanged, each of them a chain of its own, and so are the two keys of `Order`. Where `Task` and
-`Order by customer` are in one index, index 1 needs no more than the attributes that the others name.
+Index 1 holds whole items because of `Task`, so a step moves `Task` to index 2, and index 1 may hold less. `Order by
+status` could move only in exchange for `Order by customer`, because an item has one key in an index.
 """
 
 from __future__ import annotations
@@ -137,6 +137,7 @@ def _replace_keys(
         """The first place with one of the other keys, unless the read still finds its items in the old one."""
         if not any(_lies_in(problem, placement, place) for placement in placements):
             return place
+        # A new key of the same entity may lie in the same place, in another slot, or nowhere: then the read stays.
         new_places: list[CollectionPlace] = []
         for other in sorted(new_placements):
             new_place = replace(place, slot=other.slot)
@@ -216,6 +217,7 @@ def _relieves(problem: Problem, placements: set[Placement]) -> bool:
 
 def _groups(problem: Problem, selection: Selection) -> list[frozenset[Placement]]:
     """The keys in new indexes; keys that a read of several entities finds together are one group."""
+    # Keys of an approved design stay where they are: their items are written already.
     in_new_indexes = [placement for placement in selection.placed if placement.slot > problem.fixed.indexes]
     groups = [frozenset({placement}) for placement in in_new_indexes if not placement.candidate.fixed]
     for place in selection.collections:

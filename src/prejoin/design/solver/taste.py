@@ -74,6 +74,7 @@ class Taste:
             # An item that is read by itself is not read with its parent's: GetItem rather than a Query of an index.
             is_read_alone = len(parents) > 1 and self._is_read_alone(entity)
             return 6 * (is_elsewhere and not is_read_alone)
+        # Compare the weights in `_shape`: a sort attribute counts 4, an attribute too many in the partition 6.
         has_pages = self._pages(entity.name, candidate.pk) > 1
         return 6 * is_elsewhere + 20 * has_pages + 2 * self._is_asked_less(entity, candidate.pk)
 
@@ -91,6 +92,7 @@ class Taste:
 
     def _shape(self, entity: Entity, candidate: Candidate, wanted_size: int) -> int:
         """The preference for short keys, partitions of a certain number of attributes, and the document's order."""
+        # At least 1, so that a key that nothing needs is never chosen.
         holds_everything = not candidate.pk and not entity.singleton
         return (
             1

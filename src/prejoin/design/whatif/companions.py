@@ -60,6 +60,7 @@ def word_changes(workload: Workload, read: Read) -> Iterator[Change]:
     attribute = entity.attribute(bare_name(condition.attribute)) if entity and condition else None
     if entity is None or attribute is None or not entity.id or entity.attribute("word"):
         return
+    # A text has many words that nobody counts; a set has its members.
     is_text = attribute.type.kind not in (Kind.SET, Kind.LIST)
     suffix = "Word" if is_text else attribute.name[:1].upper() + attribute.name[1:].removesuffix("s")
     number = WORDS if is_text else MEMBERS
@@ -100,6 +101,7 @@ def _word_attributes(workload: Workload, entity: Entity, read: Read, conditions:
 
 def feed_changes(workload: Workload, read: Read) -> Iterator[Change]:
     """A feed: what is read is written in advance, once for each reader."""
+    # For example, the posts of the users that one follows: a join of `Follow` and `Post`, by the follower.
     if len(read.entities) != 2 or read.combine is None or len(read.inputs) != 1:
         return
     follow, post = map(workload.entity, read.entities)
@@ -110,7 +112,7 @@ def feed_changes(workload: Workload, read: Read) -> Iterator[Change]:
     if reader is None or len(followed_names) != 1 or workload.entity(f"{post.name}Feed"):
         return
     order = _order_of_feed(post, read)
-    if any(attribute.optional or changes_later(workload, post, attribute) for attribute in order):
+    if not _are_fixed(workload, post, order):
         return
     if reader.name in [attribute.name for attribute in (*post.id, *order)]:
         return  # the reader is the parent of what it reads: nothing is followed
@@ -206,12 +208,15 @@ def _unique_value(workload: Workload, entity: Entity, read: Read) -> tuple[str, 
     groups = [set(group) for group in unique_groups(entity)]
     if read.result is not Result.ONE or not entity.id or set(names) not in groups:
         return ()
-    attributes = [entity.attribute(name) for name in names]
-    for attribute in filter(None, attributes):
-        may_be_absent = attribute.optional and not attribute.id
-        if may_be_absent or changes_later(workload, entity, attribute):
-            return ()
-    return names if all(map(_is_given_by_caller, read.inputs)) else ()
+    attributes = filter(None, map(entity.attribute, names))
+    values = [attribute for attribute in attributes if not attribute.id]
+    is_usable = all(map(_is_given_by_caller, read.inputs)) and _are_fixed(workload, entity, values)
+    return names if is_usable else ()
+
+
+def _are_fixed(workload: Workload, entity: Entity, attributes: Iterable[Attribute]) -> bool:
+    """Whether every item has some attributes, and no update changes them."""
+    return not any(attribute.optional or changes_later(workload, entity, attribute) for attribute in attributes)
 
 
 def _is_given_by_caller(condition: Input) -> bool:

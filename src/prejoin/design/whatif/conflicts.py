@@ -83,6 +83,7 @@ def conflict(workload: Workload, approved_design: Design | None = None) -> tuple
     if not conflicts_with(0, groups[0]):
         return ()
     for number in range(len(groups)):
+        # Halves first: most statements have nothing to do with the conflict, and each try is a search.
         size = max(1, len(groups[number]) // 2)
         while size:
             start = 0
@@ -114,17 +115,17 @@ def _take_back_others(workload: Workload, approved_design: Design | None, statem
     weak_ids = asked_ids - {statement.name for statement in statements if statement.kind == "consistent"}
     dropped_patterns = [pattern.id for pattern in workload.patterns if pattern.id not in asked_ids]
     weak_reads = [read for read in workload.reads if read.id in weak_ids]
-    undecided = []
-    for decision in workload.decisions:
-        pin = decision.pin
-        # Without the names of the design that is kept, others can be given.
-        is_free = isinstance(pin, Naming) and approved_design is not None and _names(approved_design) not in statements
+    # Without the names of the design that is kept, others can be given.
+    are_names_free = approved_design is not None and _names(approved_design) not in statements
+    removed_pins: list[Pin] = []
+    for pin in [decision.pin for decision in workload.decisions]:
+        is_free = isinstance(pin, Naming) and are_names_free
         if isinstance(pin, _BINDING) and (is_free or _decision(pin) not in statements):
-            undecided.append(pin)
+            removed_pins.append(pin)
     return Change(
         patterns=tuple([replace(read, consistency=None) for read in weak_reads]),
         removed_names=tuple(dropped_patterns),
-        removed_pins=tuple(undecided),
+        removed_pins=tuple(removed_pins),
     )
 
 

@@ -38,6 +38,7 @@ def filter_alternatives(what_if: WhatIf) -> tuple[Alternative, ...]:
 
 def filter_changes(what_if: WhatIf) -> list[Change]:
     """Filters that spare a structure and cost no more: all at once, then one structure each, the cheapest first."""
+    # The reads of a structure belong together: it goes only if none of them needs it.
     prices: dict[tuple[str, ...], float] = {}
     for name in removable_structures(what_if.design, what_if.kept):
         smaller = without_structure(what_if.design, name)

@@ -79,6 +79,7 @@ def _cheapest_points(what_if: WhatIf) -> Iterator[FrontierPoint]:
     yield cheapest
     if cheapest.copies and (without_copies := _attempt(what_if, _CHEAPEST, AtMost("copies", 0))):
         yield without_copies
+    # One structure fewer each time, until something cannot be served.
     for most in range(cheapest.structures - 1, -1, -1):
         limited_point = _attempt(what_if, _CHEAPEST, AtMost("structures", most))
         if limited_point is None:

@@ -71,6 +71,7 @@ def _all_changes(what_if: WhatIf) -> Iterator[Change]:
         if operation.requests[0].call is Call.QUERY:
             # The key has the value and the id, and a guard keeps the value unique: one item would do.
             yield from lookup_changes(workload, read)
+    # A tenth of the bill: less would not be worth a change of the document.
     costs = {cost.pattern: cost.dollars for cost in bill(workload, design).patterns}
     for read, _ in served_reads:
         if costs[read.id] > (1 - MUCH) * what_if.price:

@@ -243,9 +243,8 @@ class _Part:
         assert first is not None
         # The second part of a join gets the ids that the first one found in the other table.
         is_joined = read.combine is Combine.JOIN and own_names[0] != read.entities[0]
-        inputs = self._own_inputs(read, own_names)
-        if (is_joined or not inputs) and first.id:
-            inputs = tuple([Input(part.name, many=part is first.id[-1]) for part in first.id])
+        inputs = self._own_inputs(read, own_names) if not is_joined else ()
+        inputs = inputs or _list_of_ids(first) or self._own_inputs(read, own_names)
         finds_one = len(own_names) == 1 and _is_of_one_item(first, inputs)
         needs = tuple([name for name in read.needs if self._bound(read.entities, own_names, name)])
         part = replace(read, entities=own_names, inputs=inputs, sort=self._own_sort(read, own_names), needs=needs)
@@ -286,6 +285,7 @@ class _Part:
 
     def _inputs(self, write: Write, part: Write) -> tuple[Input, ...]:
         """The inputs of a write that the items, changes and conditions of its part take."""
+        # An input that only the other table's items take is left out here.
         input_names = taken_inputs(self._whole, part).union(*(action.by for action in part.actions))
         entities = tuple(dict.fromkeys((*write.entities, *(action.entity for action in write.actions))))
         inputs: dict[str, Input] = {}
@@ -296,6 +296,11 @@ class _Part:
             if name:
                 inputs.setdefault(name, replace(argument, attribute=name))
         return tuple(inputs.values())
+
+
+def _list_of_ids(entity: Entity) -> tuple[Input, ...]:
+    """The inputs that give several ids of an entity; the last part differs."""
+    return tuple([Input(part.name, many=part is entity.id[-1]) for part in entity.id])
 
 
 def _is_of_one_item(entity: Entity, inputs: Sequence[Input]) -> bool:

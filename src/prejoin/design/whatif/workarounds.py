@@ -106,6 +106,7 @@ def _with_fewer_demands(workload: Workload, design: Design, read: Read) -> Itera
     """The read with fewer demands, of which the application does the others."""
     edits = _edits(read)
     accepting_workload = apply_change(workload, Change(pins=(Accept(read.id, _ACCEPTED[_FILTER]),)))
+    # Fewer demands are given up first: with each number all combinations are tried.
     for number in range(1, len(edits) + 1):
         for how in combinations(edits, number):
             changed_read = read
@@ -196,6 +197,7 @@ def _units_of_items(workload: Workload, read: Read) -> float:
 def _scan(workload: Workload, design: Design, read: Read) -> Workaround:
     """A Scan of the smallest slot that holds all items of the read."""
     consistent = read.is_consistent
+    # A Scan reads all items of a slot, of every entity.
     places = {TABLE: 0.0}
     for slot in design.indexes:
         whole = slot.projection.kind is ProjectionKind.ALL and not consistent

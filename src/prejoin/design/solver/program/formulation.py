@@ -295,6 +295,7 @@ class Formulation:
         """The keys of an entity: exactly one in the table, and at most one in each index."""
         program, name = model.program, entity.name
         bases = _add_options(model, variables, self._options.base_options[name])
+        # One key in the table: an item that is stored twice is a copy, which has its own options.
         program.at_least(1, bases)
         program.at_most(1, bases)
         for (owner, item, slot), candidate in self._fixed.candidates.items():
@@ -315,6 +316,7 @@ class Formulation:
         for slot in range(1, self._new):
             if (name, OWN, slot) not in self._fixed.candidates and self._fixed.is_open(slot):
                 keys = _add_options(model, variables, [in_slot(option, slot) for option in index_options])
+                # An item has one entry in an index.
                 model.program.at_most(1, keys)
         if model.is_split:
             for slot, index in enumerate(model.indexes, self._new):
@@ -352,6 +354,7 @@ class Formulation:
                 outcomes = keys | outcomes
             model.program.at_least(1, outcomes)
             return
+        # The cheapest answer of the chosen keys is taken, because the goals minimise its price.
         for answer in sorted(keys_by_answer):
             variable = model.program.choice()
             model.answers[read, answer] = variable
@@ -374,6 +377,7 @@ class Formulation:
                 for option, variable in variables.items():
                     if place in option.collections:
                         keys[option.placement.entity][variable] = 1
+                # A place counts only if each entity has a key there: otherwise the Query misses types.
                 if all(keys.values()):
                     place_variable = model.program.choice()
                     model.collections[place] = place_variable
@@ -438,6 +442,7 @@ class Formulation:
         finding = {option: variable for option, variable in own.items() if key in option.finds}
         if write not in model.losses:
             model.losses[write] = program.choice()
+        # `find` follows from two sides: it is chosen if a key is blind, and only if one is, and a key finds the item.
         find = program.choice()
         model.finds[key] = find
         for variable in blind:
@@ -480,6 +485,7 @@ class Formulation:
             find = {model.finds[key]: 1} if key in model.finds else {}
             for variable in causes.get(key, ()):
                 program.at_least(0, {first: 1, **find, variable: -1})
+            # Both causes together: base + key - 1 <= first.
             for variable, base in product(causes_without_id.get(key, ()), without_id[key[1]]):
                 program.at_least(-1, {first: 1, **find, variable: -1, base: -1})
         self._count_requests(model)

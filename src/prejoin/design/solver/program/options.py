@@ -105,6 +105,7 @@ class ComponentOptions:
         )
         allowed_candidates = [] if name in constraints.without_copies else candidates
         item = len(self._fixed.copies(name)) + 1
+        # New copies have one number in the program, which they get in a row afterwards.
         copies = self._options_of(allowed_candidates, item, BASE, prices.copy)
         self.copy_options[name] = self._remove_dominated([option for option in copies if option.serves])
 
@@ -185,6 +186,7 @@ class ComponentOptions:
 
         remaining: list[KeyOption] = []
         # Those that serve most come first, because they dominate most.
+        # The sort is stable: among equals the preferred key comes first, and dominates the others.
         for option in sorted(sorted(options, key=rank), key=services, reverse=True):
             if not any(self._dominates(other, option) for other in remaining):
                 remaining = [other for other in remaining if not self._dominates(option, other)]
@@ -193,6 +195,7 @@ class ComponentOptions:
 
     def _dominates(self, option: KeyOption, other: KeyOption) -> bool:
         """Whether an option is at least as good as another in every respect. The key that ranks first wins a tie."""
+        # Sets compare by inclusion: an option that serves one read less is not as good, whatever it costs.
         if not (option.serves >= other.serves and option.finds >= other.finds and option.knows >= other.knows):
             return False
         if not self._is_exchangeable(option, other):

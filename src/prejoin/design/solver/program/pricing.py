@@ -155,6 +155,7 @@ class Prices:
         self._questions = {q.read.id: q for q in questions if q.ask.entities == (entity.name,)}
         """The reads of this entity alone."""
         self._ids = Candidate(entity.name, tuple(a.name for a in entity.id))
+        # Index keys and copies are priced beside this key of the table: their prices hardly depend on it.
         self._usual_base = self._facet(Placement(entity.name, OWN, BASE, self._ids), TABLE)
         self._forced_guards = self._common_guards()
         self._writes = writes_to(self._workload, entity)
@@ -173,6 +174,7 @@ class Prices:
         if not candidate.fixed:
             guards = tuple(guards_of(self._workload, self._entity, candidate))
         answers, finds, is_cut = self._services(self._probe(facet, guards=guards), facet, candidate)
+        # Most keys need the same guards, and predicting the units of a design takes milliseconds.
         if guards not in self._guard_prices:
             self._guard_prices[guards] = self._guard_price(guards)
         return msgspec.structs.replace(
@@ -255,6 +257,7 @@ class Prices:
 
     def transaction(self, write: Write) -> float:
         """What it costs in a month that the own items of this entity are written in a transaction."""
+        # DynamoDB takes twice the write units for an item in a transaction.
         probe = self._forced_probe
         units = self._units(probe, write, TABLE, True) - self._units(probe, write, TABLE, False)
         return self._month_dollars(write, units)
@@ -292,6 +295,7 @@ class Prices:
     def find(self, write: Write) -> float:
         """What it costs in a month to find the items of a write by another key."""
         queries = self._queries_to_find(write)
+        # A Query rounds up once for all items of a page.
         size = math.ceil(size_of(self._entity) * self._items(write) / queries)
         return _dollars(reads=per_second(write.rate) * queries * read_units(size))
 
@@ -323,6 +327,7 @@ class Prices:
     @cached_property
     def _is_busy(self) -> bool:
         """Whether one partition could not take all writes, each a transaction that changes an index key."""
+        # Twice, because a key that changes is a delete and a put in an index.
         units = 2 * write_units(size_of(self._entity), transactional=True)
         steps = steps_on(self._workload, self._entity)
         calls = sum(peak(step.write.rate) * items_of(step) for step in steps)
@@ -389,6 +394,7 @@ class Prices:
         units = predict_units(operation, probe.design, self._workload, probe.figures)
         money = _dollars(reads=per_second(read.rate) * units.read)
         has_joins = bool(resolve_read(self._workload, question.read).joins)
+        # The heat of a read takes an index as narrow as the read allows, and most reads are far below the limit.
         is_hot = False
         if peak(read.rate) * units.read > PARTITION_READ_UNITS:
             figures = self._narrowest_index(probe, candidate, [question]).figures
