@@ -134,8 +134,8 @@ def _storage(workload: Workload, design: Design, large: Sequence[ContentCost]) -
         lines.append(StorageCost(item, slot, entries, size, price.quantize(_EXACT)))
     for content in large:
         if content.stored:
-            kept = content.kept.quantize(_EXACT)
-            lines.append(StorageCost(content.name, OBJECT_STORE, content.count, content.size, kept))
+            price = content.kept.quantize(_EXACT)
+            lines.append(StorageCost(content.name, OBJECT_STORE, content.count, content.size, price))
     return tuple(lines)
 
 

@@ -222,7 +222,8 @@ def _backfill_dollars(
     for item in copies:
         if item.entity == entity.name:
             writes += sum(entry(item.copy, facet.slot) for facet in item.facets)
-    writes += sum(write_units(figures.size(guard.item_name)) for guard in guards if guard.entity == entity.name)
+    own_guards = [guard for guard in guards if guard.entity == entity.name]
+    writes += sum(write_units(figures.size(guard.item_name)) for guard in own_guards)
     reads = read_units(number * figures.size(ItemName(entity.name)))
     return round(float(dollars(reads=reads, writes=number * writes)), 6)
 

@@ -174,8 +174,8 @@ def padded_to(workload: Workload, entity: Entity, attribute: Attribute) -> int:
             origins.append(owning_entity.attribute(name))
     for origin in origins:
         if origin is not None and origin.max is not None:
-            least, _ = origin.bounds
-            is_natural = attribute.type.kind is Kind.INTEGER and least is not None and 0 <= least <= origin.max
+            lowest, _ = origin.bounds
+            is_natural = attribute.type.kind is Kind.INTEGER and lowest is not None and 0 <= lowest <= origin.max
             return len(str(origin.max)) if is_natural else 0
     return 0
 

@@ -35,14 +35,14 @@ def without_pattern(what_if: WhatIf, pattern_id: str) -> Alternative:
     return describe(what_if, what_if.attempt(Change(f"without {pattern_id}", removed_names=(pattern_id,))))
 
 
-def alternative_designs(what_if: WhatIf, most: int = MOST_ALTERNATIVES) -> dict[str, list[Alternative]]:
+def alternative_designs(what_if: WhatIf, limit: int = MOST_ALTERNATIVES) -> dict[str, list[Alternative]]:
     """Alternatives by their topics: the table, `copies of Order`, and `Order` for its key in the table.
 
-    At most `most` are attempted: those for the table first, then those that may save most.
+    At most `limit` are attempted: those for the table first, then those that may save most.
     """
-    of_table = list(table_changes(what_if))[:most]
+    of_table = list(table_changes(what_if))[:limit]
     alternatives = {TABLE_TOPIC: _different_alternatives(what_if, of_table)}
-    attempts_left = most - len(of_table)
+    attempts_left = limit - len(of_table)
     if attempts_left:
         changes = {**copy_changes(what_if), **key_changes(what_if)}
         best = what_if.best_changes(changes.values(), attempts_left)
@@ -108,11 +108,11 @@ def _keys(design: Design) -> list[object]:
 def table_changes(what_if: WhatIf) -> Iterator[Change]:
     """One index fewer, no copies, least money. A design that is kept is not reduced."""
     design = what_if.design
-    kept = what_if.kept or Design("")
-    if len(design.indexes) > len(kept.indexes):
-        most = sum(not slot.local for slot in design.indexes) - 1
-        yield Change(f"at most {count(most, 'GSI')}", (AtMost("GSIs", most),))
-    if design.copies and not kept.copies:
+    approved_design = what_if.kept or Design("")
+    if len(design.indexes) > len(approved_design.indexes):
+        limit = sum(not slot.local for slot in design.indexes) - 1
+        yield Change(f"at most {count(limit, 'GSI')}", (AtMost("GSIs", limit),))
+    if design.copies and not approved_design.copies:
         yield Change("no copies", (AtMost("copies", 0),))
     if _CHEAPEST not in pins_of(what_if.workload, Minimise):
         yield Change("the lowest cost, with any number of structures", (_CHEAPEST,))
@@ -160,14 +160,15 @@ def _free_keys(what_if: WhatIf) -> list[Placement]:
     return [free_keys[name] for name in undecided_names if name in free_keys]
 
 
-def _next_key(what_if: WhatIf, chosen: Placement, needs: Sequence[Need]) -> Change | None:
-    entity = what_if.workload.entity(chosen.entity)
+def _next_key(what_if: WhatIf, own_key: Placement, needs: Sequence[Need]) -> Change | None:
+    """Another key in the table: of those that serve other reads, the one that serves most."""
+    entity = what_if.workload.entity(own_key.entity)
     assert entity is not None
-    reads = _reads_served(chosen, needs)
+    reads = _reads_served(own_key, needs)
     taste = Taste(what_if.workload)
     ranks = {}
     for candidate in base_candidates(what_if.workload, entity, needs):
-        placement = replace(chosen, candidate=candidate)
+        placement = replace(own_key, candidate=candidate)
         other_reads = _reads_served(placement, needs)
         if other_reads and other_reads != reads:
             ranks[placement] = (-len(other_reads), taste(placement), len(candidate.sk), candidate)

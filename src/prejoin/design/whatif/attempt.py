@@ -89,15 +89,15 @@ class WhatIf:
         lines = self.lines_of(outcome.change)
         return Alternative(text, outcome.structures, outcome.dollars, take=lines, changes_document=changes_document)
 
-    def attempt_best(self, changes: Iterable[Change], most: int) -> list[Outcome]:
+    def attempt_best(self, changes: Iterable[Change], limit: int) -> list[Outcome]:
         """The outcomes of the changes that may save most, by an estimate."""
-        return [self.attempt(change) for change in self.best_changes(changes, most)]
+        return list(map(self.attempt, self.best_changes(changes, limit)))
 
-    def best_changes(self, changes: Iterable[Change], most: int) -> list[Change]:
+    def best_changes(self, changes: Iterable[Change], limit: int) -> list[Change]:
         candidates = list(changes)
-        if len(candidates) > most:
+        if len(candidates) > limit:
             candidates.sort(key=self.estimate_gain, reverse=True)
-        return candidates[:most]
+        return candidates[:limit]
 
     def estimate_gain(self, change: Change) -> float:
         """Dollars a month that a change may save: an estimate, without a solution of its own.
@@ -143,8 +143,8 @@ class WhatIf:
         self._solved.append((workload, result))
         return result
 
-    def _compare(self, change: Change, changed: Workload, design: Design) -> Outcome:
-        price = price_of(changed, design)
+    def _compare(self, change: Change, changed_workload: Workload, design: Design) -> Outcome:
+        price = price_of(changed_workload, design)
         before, after = self.design.unserved, design.unserved
         reading_writes: list[str] = []
         for operation in design.operations:
@@ -153,7 +153,7 @@ class WhatIf:
                 reading_writes.append(operation.pattern)
         return Outcome(
             change,
-            changed,
+            changed_workload,
             design,
             price=price,
             dollars=price - self.price,
@@ -183,11 +183,14 @@ def shape_of(design: Design) -> str:
     return f"{count(len(design.indexes), 'GSI')} and {count(len(design.copies), 'copy', 'copies')}"
 
 
-def removable_structures(design: Design, kept: Design | None) -> list[str]:
+def removable_structures(design: Design, approved_design: Design | None) -> list[str]:
     """The names of the indexes and copies that are not in use."""
-    used_names = {slot.name for slot in kept.slots} | {item.name for item in kept.copies} if kept else set()
-    names = [slot.name for slot in design.indexes] + [item.name for item in design.copies]
-    return [name for name in names if name not in used_names]
+    used_names = _structure_names(approved_design) if approved_design else []
+    return [name for name in _structure_names(design) if name not in used_names]
+
+
+def _structure_names(design: Design) -> list[str]:
+    return [slot.name for slot in design.indexes] + [item.name for item in design.copies]
 
 
 def without_structure(design: Design, name: str) -> Design:

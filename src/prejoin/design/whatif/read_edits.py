@@ -92,19 +92,23 @@ def read_for_each(workload: Workload, read: Read) -> Iterator[Change]:
     is_decided = any(getattr(decision.pin, "pattern", "") == read.id for decision in workload.decisions)
     if group is None or is_decided or read.result is not Result.MANY:
         return
-    reads = []
-    for number, alternative in enumerate(group, 1):
-        inputs = []
-        for condition in read.inputs:
-            if condition is alternative:
-                inputs.append(replace(condition, filter=False, either=False))
-            elif not any(condition is other for other in group):
-                inputs.append(condition)
-        reads.append(replace(read, id=f"{read.id}-{number}", name="", inputs=tuple(inputs)))
+    reads = [_read_of_alternative(read, group, number) for number in range(1, len(group) + 1)]
     if any(excess(resolve_read(workload, part)) or workload.pattern(part.id) for part in reads):
         return
     summary = f"{count(len(reads), 'read')} in place of `or`, merged by the application"
     yield Change(summary, patterns=tuple(reads), removed_names=(read.id,))
+
+
+def _read_of_alternative(read: Read, group: tuple[Input, ...], number: int) -> Read:
+    """The read with one input of a group of alternatives, without the others."""
+    inputs: list[Input] = []
+    group_ids = [id(condition) for condition in group]  # two alternatives may be equal
+    for condition in read.inputs:
+        if condition is group[number - 1]:
+            inputs.append(replace(condition, filter=False, either=False))
+        elif id(condition) not in group_ids:
+            inputs.append(condition)
+    return replace(read, id=f"{read.id}-{number}", name="", inputs=tuple(inputs))
 
 
 def pages(workload: Workload, read: Read) -> Iterator[Change]:
