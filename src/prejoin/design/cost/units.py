@@ -74,6 +74,7 @@ def units_of(entry: EntryWrite, transactional: bool = False) -> float:
     larger = max(entry.before, entry.after)
     if entry.slot == TABLE:
         return write_units(larger, transactional=transactional)
+    # DynamoDB compares the projected attributes, and leaves an unchanged entry alone.
     if not larger or (entry.same and not entry.moved):
         return 0.0
     if entry.moved:

@@ -246,6 +246,7 @@ def _having(before: Design, workload: Workload, entity: str, facet: Facet) -> st
     """
     conditions = [f"whose {w.attribute} is {' or '.join(w.values)}" for w in facet.when if w.values]
     conditions += [f"without {w.attribute}" for w in facet.when if w.absent]
+    # What the old keys hold, every item has: nothing else about old items is known.
     present = _present_attributes(before, workload, entity)
     lacking = [name for name in _required_attributes(facet) if name not in present]
     if lacking:

@@ -49,6 +49,7 @@ def with_index_keys(
     def score(other: Design) -> Objective:
         return objective(workload, finish(other))
 
+    # From natural keys back to texts, one index at a time: a write reads first because of any of them.
     best = score(natural)
     for name in names:
         with_text = map_patterns(_with_slot_of(natural, design, name), workload)

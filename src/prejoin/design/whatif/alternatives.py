@@ -91,6 +91,7 @@ def _different_alternatives(what_if: WhatIf, changes: Sequence[Change]) -> list[
     for change in changes:
         outcome = what_if.attempt(change)
         is_same = outcome.design is not None and _keys(outcome.design) == _keys(what_if.design)
+        # The cheapest design may be the design as it is, made of other keys.
         is_useless = _CHEAPEST in change.pins and round(outcome.dollars, 2) >= 0
         if not is_same and not is_useless:
             alternative = describe(what_if, outcome)
@@ -124,6 +125,7 @@ def copy_changes(what_if: WhatIf) -> dict[str, Change]:
     changes = {}
     for item in what_if.design.copies:
         if item.entity not in kept_names:
+            # Reads that only the copy serves would be given up, with the structures that they use.
             smaller = map_patterns(without_structure(what_if.design, item.name), what_if.workload)
             unserved_reads = tuple(sorted(smaller.unserved))
             pin = Without("copies", item.entity)
@@ -194,6 +196,7 @@ def _fixed_key(what_if: WhatIf, placement: Placement) -> FixedKey:
     separator = what_if.design.separator
     problem = problem_of(what_if.workload, read_needs(what_if.workload)[0], what_if.kept)
     words = KeyWords(problem, what_if.solution.chosen, separator)
+    # A decision fixes the words, too, so the key is written as the layout would write it for one type.
     sort_parts = [f"{{{part.attribute}}}" for part in placement.candidate.sk]
     sort_key = separator.join([upper(placement.entity), *sort_parts])
     return FixedKey(placement.entity, words.partition(placement), sort_key)

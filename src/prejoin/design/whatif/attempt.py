@@ -106,6 +106,7 @@ class WhatIf:
         counts as free, and a write that writes another item as a transaction, which takes two units for each.
         """
         reads = tuple(pattern for pattern in change.patterns if isinstance(pattern, Read))
+        # Writes keep their requests: only reads are mapped to the design as it is.
         only_reads = Change(entities=change.entities, patterns=reads, removed_names=change.spared_reads)
         workload = apply_change(self.workload, only_reads)
         design = map_patterns(self.design, workload)
@@ -132,6 +133,7 @@ class WhatIf:
         for solved_change, solution in self._solved:
             if solved_change == workload:
                 return solution
+        # The limit is for each attempt, and not for all of them together.
         limit = None if self._seconds is None else TimeLimit(self._seconds)
         result: Solution | Failure
         try:
@@ -207,6 +209,7 @@ def without_structure(design: Design, name: str) -> Design:
 def _reads_before(operation: Operation | None) -> int:
     """The reads of a write, before it writes."""
     requests = operation.requests if operation else ()
+    # A read, or an operation that is not served.
     if not any(request.actions for request in requests):
         return 0
     return sum(not request.actions for request in requests)

@@ -44,10 +44,16 @@ def apply_change(workload: Workload, change: Change) -> Workload:
     (['Order', 'Item'], ['R2', 'R3'])
     """
     delete_ids = {delete.id for delete in workload.deletes}
-    reads = [pattern for pattern in change.patterns if isinstance(pattern, Read)]
-    changed_writes = [pattern for pattern in change.patterns if isinstance(pattern, Write)]
-    writes = [write for write in changed_writes if write.id not in delete_ids]
-    deletes = [write for write in changed_writes if write.id in delete_ids]
+    reads: list[Read] = []
+    writes: list[Write] = []
+    deletes: list[Write] = []
+    for pattern in change.patterns:
+        if isinstance(pattern, Read):
+            reads.append(pattern)
+        elif pattern.id in delete_ids:
+            deletes.append(pattern)
+        else:
+            writes.append(pattern)
     decisions = [decision for decision in workload.decisions if not _is_removed(decision, change)]
     decided_pins = [decision.pin for decision in decisions]
     return replace(

@@ -54,6 +54,7 @@ _COORDINATE = re.compile(
 def required_inputs(workload: Workload, read: Read) -> Iterator[Change]:
     """As few of the optional inputs as needed, required, so that the read finds little."""
     optional = [clause.input for clause in resolve_read(workload, read).having(Role.OPTIONAL)]
+    # One required input is the smallest demand; more than two is another read.
     for number in (1, 2):
         reads = {}
         for required_inputs in combinations(optional, number):
@@ -136,8 +137,10 @@ def geohash(workload: Workload, read: Read) -> Iterator[Change]:
     names = {bare_name(condition.attribute) for condition in ranges}
     moves = any(attribute.mutable for attribute in entity.attributes if attribute.name in names)
     cell = Attribute("geohash", STRING, mutable=moves)
+    # Two digits: the document prints the share.
     near = min(100.0, float(f"{100 * NEAR / count_of(workload, entity):.2g}"))
     other_conditions = [condition for condition in read.inputs if condition not in ranges]
+    # The cells are larger than the rectangle: about half of what they hold is outside.
     filters = [replace(condition, filter=True, keeps=50.0) for condition in ranges]
     inputs = (*other_conditions, Input("geohash", Op.BEGINS_WITH, keeps=near), *filters)
     changed_read = replace(read, inputs=inputs, sort=(), rate=Rate(value=per_second(read.rate) * CELLS))
@@ -196,6 +199,7 @@ def unsorted_read(workload: Workload, design: Design, read: Read) -> Iterator[Ch
     operation = design.operation(read.id)
     if not read.sort or len(read.entities) != 1 or read.result is not Result.MANY or operation is None:
         return
+    # A limit without an order would cut off any items.
     changed_read = replace(read, sort=(), limit=None, page=None, paginated=False)
     request = replace(operation.requests[0], limit=None)
     figures = Estimates(design, workload)

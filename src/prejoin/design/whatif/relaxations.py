@@ -61,6 +61,7 @@ def relax_unserved(what_if: WhatIf) -> dict[str, tuple[Alternative, ...]]:
 def relax(what_if: WhatIf, read: Read, limit: int = MOST_RELAXED) -> tuple[Alternative, ...]:
     """Changes of the document that serve a read, solved and priced, the cheapest first; then what other services do."""
     alternatives = []
+    # A change that serves the read but loses another one is no proposal.
     for outcome in what_if.attempt_best(relaxation_changes(what_if.workload, read), limit):
         if outcome.design is None or outcome.lost_patterns or read.id in outcome.design.unserved:
             continue

@@ -92,6 +92,7 @@ def _lookups(what_if: WhatIf, reads: Sequence[Read]) -> Iterator[Change]:
     workload = what_if.workload
     changes = []
     for read in reads:
+        # Each change is made after those before it, because two reads may need one lookup item.
         change = next(lookup_changes(workload, read), None)
         if change is None:
             return

@@ -207,6 +207,7 @@ def _scan(workload: Workload, design: Design, read: Read) -> Workaround:
         if name in places:
             places[name] += entries * size
     name, bytes_read = min(places.items(), key=lambda place: (place[1], place[0] != TABLE))
+    # An index is read eventually; a Scan of the table may be consistent, at twice the units.
     units = max(1, math.ceil(bytes_read / READ_UNIT_SIZE)) * (STRONG if consistent else EVENTUAL)
     place_words = "the table" if name == TABLE else name
     return Workaround(("with a filter over all items",), f"Scan of {place_words}", units, "scan")
