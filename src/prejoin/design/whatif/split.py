@@ -282,7 +282,7 @@ class _Part:
         own = tuple(dict.fromkeys(action.entity for action in actions))
         other_names = {name for _, name in own_checks}.difference(own)
         # One action on one item is atomic by itself, so the document need not say it.
-        is_transaction = bool(other_names) or len(actions) > 1 or actions[0].many
+        is_transaction = bool(other_names) or len(actions) > 1 or any(action.many for action in actions)
         atomic = write.atomic if is_transaction else False
         part = replace(write, entities=own, actions=actions, checks=checks, atomic=atomic)
         return replace(part, inputs=self._inputs(write, part))
