@@ -12,6 +12,7 @@ from functools import lru_cache
 import msgspec
 
 from prejoin.keys.planner.placeholders import SortCondition
+from prejoin.keys.template.template import fields_of
 from prejoin.workload.model import Absence, ChangeOp, Input, Model, Test, Value
 
 TABLE = "table"
@@ -52,13 +53,12 @@ class Slot(Model, frozen=True):
 
     @property
     def key_attributes(self) -> tuple[KeyAttribute, ...]:
-        """The attributes of both sides of the key, the partition key first."""
+        """The attributes of the partition key, then those of the sort key."""
         return (*self.pk, *self.sk)
 
     @property
     def key_names(self) -> tuple[str, ...]:
-        """The names of the attributes of the key."""
-        return tuple(attribute.name for attribute in self.key_attributes)
+        return tuple([attribute.name for attribute in self.key_attributes])
 
 
 class When(Model, frozen=True):
@@ -141,8 +141,13 @@ class Facet(Model, frozen=True):
 
     @property
     def templates(self) -> tuple[str, ...]:
-        """The templates of both sides of the key, the partition key first."""
+        """The templates of the partition key, then those of the sort key, in the order of `Slot.key_attributes`."""
         return (*self.pk, *self.sk)
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """The attributes of the item in its key."""
+        return frozenset([name for text in self.templates for name in fields_of(text)])
 
 
 class NextAttribute(Model, frozen=True):
@@ -420,6 +425,11 @@ class Operation(Model, frozen=True):
         return not self.problem
 
     @property
+    def actions(self) -> tuple[ItemAction, ...]:
+        """Its writes of items, of all requests."""
+        return tuple([action for request in self.requests for action in request.actions])
+
+    @property
     def finds(self) -> tuple[Request, ...]:
         """The reads by which a write finds its items, if it is not given their key."""
         return tuple(r for r in self.requests if r.call is Call.QUERY or (r.call is Call.GET and not r.consistent))
@@ -492,8 +502,9 @@ class Design(Model, frozen=True):
 
     @property
     def table_keys(self) -> tuple[str, ...]:
-        """The names of the attributes of the table's key."""
-        return self.slots[0].key_names
+        """The names of the table's key attributes; empty in a design that does not say them."""
+        base = self.slot(TABLE)
+        return base.key_names if base else ()
 
     @property
     def indexes(self) -> tuple[Slot, ...]:
@@ -507,6 +518,16 @@ class Design(Model, frozen=True):
     def structures(self) -> int:
         """The number of its indexes and copies."""
         return len(self.indexes) + len(self.copies)
+
+    def structure_counts(self) -> dict[str, int]:
+        """The number of its structures beside the table, by their kind in words: `{"index": 2, "copy": 0, …}`."""
+        return {
+            "index": len(self.indexes),
+            "copy": len(self.copies),
+            "guard": len(self.guards),
+            "sharded counter": len(self.counters),
+            "object store": 1 if self.stores else 0,  # all contents share one
+        }
 
     @property
     def unserved(self) -> frozenset[str]:

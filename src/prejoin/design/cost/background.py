@@ -66,17 +66,14 @@ def background(workload: Workload, design: Design, large: Sequence[ContentCost])
     """The requests in the background of a mapped design, with `large` contents."""
     figures = Estimates(design, workload)
     all_refreshes = refreshes(workload, design)
-    contents = tuple(line for content in large for line in _content_lines(workload, figures, content))
+    contents: list[BackgroundCost] = []
+    for content in large:
+        contents += _content_lines(workload, figures, content)
     expiry_lines = tuple(_expiry_lines(workload, design))
     lines = (*map(_refresh_line, all_refreshes), *contents, *expiry_lines)
     if any(refresh.bound.within is not None for refresh in all_refreshes):
-        part_records = sum(
-            content.rate * content.part_count + content.deletes * content.part_count
-            for content in large
-            if not content.stored
-        )
         most_calls = _most_calls(workload, design)
-        records = part_records + sum(line.rate for line in expiry_lines)
+        records = _part_records(large) + sum(line.rate for line in expiry_lines)
         records += _records(workload, design, figures, all_refreshes, most_calls - records)
         return (*lines, _stream_line(min(records, most_calls)))
     return lines
@@ -92,6 +89,15 @@ def _refresh_line(refresh: Refresh) -> BackgroundCost:
     return BackgroundCost(
         BackgroundKind.REFRESH, ", ".join(names), text, refresh.rate, refresh.units, refresh.dollars.quantize(_EXACT)
     )
+
+
+def _part_records(large: Sequence[ContentCost]) -> float:
+    """The parts of contents that are written and deleted in a second."""
+    total = 0.0
+    for content in large:
+        if not content.stored:
+            total += content.rate * content.part_count + content.deletes * content.part_count
+    return total
 
 
 def _records(
@@ -112,6 +118,7 @@ def _records(
 def _written_items(figures: Estimates, operation: Operation) -> float:
     total = 0.0
     for request in operation.requests:
+        # A condition check writes nothing, so the stream has no record of it.
         changing = replace(request, actions=tuple(a for a in request.actions if a.action is not Did.CHECK))
         total += sum(entry.times for entry in figures.entries(operation, changing) if entry.slot == TABLE)
     return total
@@ -124,12 +131,14 @@ def _most_calls(workload: Workload, design: Design) -> float:
         operation = design.operation(pattern.id)
         if operation and operation.served and operation.units:
             write_units += per_second(pattern.rate) * operation.units.write
+    # A shard of the stream belongs to a partition of the table, and on demand the table grows by its writes.
     return _POLLS * max(_SHARDS, -(-write_units // PARTITION_WRITE_UNITS))
 
 
 def _stream_line(calls: float) -> BackgroundCost:
     """The Lambda function that reads the stream. With few records it is called for each, with many for several."""
     month = Decimal(str(calls * MONTH_SECONDS))
+    # A call and its time: reading a stream from Lambda is free.
     price = month * (INVOCATION_MILLION / 1_000_000 + Decimal(str(FUNCTION)) * GB_SECOND)
     text = "call the Lambda function that reads the stream"
     return BackgroundCost(BackgroundKind.STREAM, "the stream", text, calls, Units(), price.quantize(_EXACT))
@@ -174,6 +183,7 @@ def _garbage_line(figures: Estimates, entity: Entity, content: ContentCost) -> B
     else:
         scanned_bytes = sum(entries * size for _, slot, entries, size in figures.stored() if slot == TABLE)
         reads += read_units(round(scanned_bytes))
+    # One run each 30 days, as both guides that name it say.
     rate = 1 / GARBAGE
     runs = Decimal(MONTH_SECONDS) / GARBAGE
     price = runs * (dollars(reads=reads) + Decimal(str(listings)) * LIST_THOUSAND / 1_000)

@@ -38,13 +38,12 @@ class EntryWrite(Model, frozen=True):
 
 def held(slot: Slot, design: Design, item: Item) -> Item | None:
     """The attributes of an item in DynamoDB's JSON that a slot holds; None if the item is not in it."""
-    keys = [key.name for key in (*slot.pk, *slot.sk)]
-    if any(name not in item for name in keys):
+    # DynamoDB leaves items without a key attribute of an index out of it.
+    if not item.keys() >= set(slot.key_names):
         return None
     if slot.name == TABLE or slot.projection.kind is ProjectionKind.ALL:
         return item
-    names = {key.name for key in (*design.slots[0].pk, *design.slots[0].sk)}
-    names.update(keys, slot.projection.attributes)
+    names = {*design.table_keys, *slot.key_names, *slot.projection.attributes}
     return {name: value for name, value in item.items() if name in names}
 
 
@@ -65,13 +64,12 @@ def entries_of(design: Design, before: Item | None, after: Item | None) -> tuple
         new = held(slot, design, after) if after is not None else None
         if old is None and new is None:
             continue
-        keys = [key.name for key in (*slot.pk, *slot.sk)]
         entries.append(
             EntryWrite(
                 slot.name,
                 item_size(old) if old is not None else 0,
                 item_size(new) if new is not None else 0,
-                moved=old is not None and new is not None and any(old[name] != new[name] for name in keys),
+                moved=old is not None and new is not None and any(old[name] != new[name] for name in slot.key_names),
                 same=old == new,
             )
         )

@@ -70,6 +70,7 @@ class Objective(msgspec.Struct, frozen=True, order=True):
 
 def objective(workload: Workload, design: Design) -> Objective:
     """The objective of a mapped design. It is computed without any figure from the solver."""
+    # A write that needs more of a key than the document gives works for those callers only who know it.
     lost_patterns = {o.pattern for o in design.operations if not o.served or o.assumes}
     hot = len(hot_loads(workload, design))
     return Objective(
@@ -77,8 +78,9 @@ def objective(workload: Workload, design: Design) -> Objective:
         _complexity(workload, design, hot),
         sum(_reads_first(o) for o in design.operations if not _is_read(workload, o)),
         sum(queries_each(o) for o in design.operations if _is_read(workload, o)),
+        # Rounded to cents, so that designs do not differ by a fraction that nobody sees.
         bill(workload, design).total.quantize(Decimal("0.01")),
-        sum(not o.served for o in design.operations),
+        len(design.unserved),
         hot,
     )
 
@@ -94,7 +96,8 @@ def pattern_weight(pattern: Pattern) -> int:
 
 def weight_of(workload: Workload, patterns: Iterable[str]) -> int:
     """The weight of several patterns that are not served, by their ids."""
-    return sum(pattern_weight(pattern) for id_ in patterns if (pattern := workload.pattern(id_)))
+    lost_patterns = map(workload.pattern, patterns)
+    return sum(pattern_weight(pattern) for pattern in lost_patterns if pattern)
 
 
 def complexity(workload: Workload, design: Design) -> Decimal:
@@ -103,19 +106,22 @@ def complexity(workload: Workload, design: Design) -> Decimal:
 
 
 def _complexity(workload: Workload, design: Design, hot: int) -> Decimal:
-    def of_key(guard: Guard) -> bool:
-        entity = workload.entity(guard.entity)
-        return entity is not None and {a.name for a in entity.id} == set(guard.attributes)
-
+    guards_of_keys = sum(_is_of_key(workload, guard) for guard in design.guards)
     counts = {
         "index": len(design.indexes),
         "copy": len(design.copies),
-        "guard": len(design.guards) - sum(map(of_key, design.guards)),
-        "guard of a key": sum(map(of_key, design.guards)),
+        "guard": len(design.guards) - guards_of_keys,
+        "guard of a key": guards_of_keys,
         "fan-out read": sum(fans_out(o) for o in design.operations if _is_read(workload, o)),
         "hot partition": hot,
     }
     return sum((WEIGHTS[kind] * count for kind, count in counts.items()), STORE if design.stores else Decimal())
+
+
+def _is_of_key(workload: Workload, guard: Guard) -> bool:
+    """Whether a guard keeps the id unique, because the key in the table is made of more than the id."""
+    entity = workload.entity(guard.entity)
+    return entity is not None and {a.name for a in entity.id} == set(guard.attributes)
 
 
 def fans_out(operation: Operation) -> bool:

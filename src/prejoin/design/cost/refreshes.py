@@ -16,7 +16,7 @@ from prejoin import keys
 from prejoin.constructs.construct import RefreshedConstruct
 from prejoin.constructs.refreshed import refreshed_in
 from prejoin.constructs.registry import all_constructs
-from prejoin.design.cost.assumptions import SEVERAL, count_by, per_second, several
+from prejoin.design.cost.assumptions import count_by, number_of_items, per_second
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.units import units_of
 from prejoin.design.mapping.addressing import placing
@@ -81,9 +81,11 @@ def _refresh(
     estimates = Estimates(design, workload)
     operation = _operation(workload, design, bound, plan)
     items = count_by(workload, bound.entity, bound.by.values())
+    # A transaction has at most 100 actions, and one of them checks the source.
     batches = math.ceil(items / _AT_ONCE)
     source_size = estimates.size(ItemName(bound.source.name))
     item_size = estimates.size(ItemName(bound.entity.name))
+    # One Query reads the entries, as large as the index holds them.
     found_size = round(items * estimates.size(ItemName(bound.entity.name), plan.slot))
     reads_before_writes = math.ceil(items) if reads_first(design, bound) else 0
     # The source is read at the start and at the end.
@@ -139,6 +141,7 @@ def reads_first(design: Design, bound: RefreshedConstruct) -> bool:
     entity = bound.entity
     item = design.item(entity.name)
     if item is not None:
+        # The text of an index key may hold other attributes, too, which the client has to know to write it again.
         is_moved = any(placing(facet) & bound.attributes.keys() for facet in item.facets)
         if is_moved or item.mirrored or item.read_members or item.next_attributes:
             return True
@@ -167,6 +170,5 @@ def change_rate(workload: Workload, bound: RefreshedConstruct) -> float:
     total = 0.0
     for write in source_writes(workload, bound):
         for action in bound.source_changes(write):
-            sources = (several(workload, write, bound.source) or SEVERAL) if action.many else 1
-            total += per_second(write.rate) * sources
+            total += per_second(write.rate) * number_of_items(workload, write, action, bound.source)
     return total

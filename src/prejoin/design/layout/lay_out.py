@@ -12,7 +12,7 @@ from prejoin.design.counters import counters_of, with_kept
 from prejoin.design.layout.growth import with_recorded_attributes
 from prejoin.design.layout.key_words import KeyWords, free_type
 from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Slot
-from prejoin.design.solver.candidates import Candidate, extendable
+from prejoin.design.solver.candidates import Candidate, declared_groups, extendable
 from prejoin.design.solver.fixed_keys import free_name, key_names, names_in
 from prejoin.design.solver.placement import BASE, OWN, Placement, Problem, Selection
 from prejoin.design.stores import stores_of
@@ -28,13 +28,10 @@ def lay_out(problem: Problem, selection: Selection) -> Design:
     words = KeyWords(problem, selection, separator)
     slots = _slots(problem, selection)
     items: list[Item] = []
-    for entity in workload.entities:
-        own = [placement for placement in selection.placed if placement.entity == entity.name]
-        for number in sorted({placement.item for placement in own}):
-            placements = sorted((p for p in own if p.item == number), key=lambda placement: placement.slot)
-            facets = tuple(words.facet(placement, slots[placement.slot].name) for placement in placements)
-            item = _item(problem, words, placements[0], facets, items)
-            items.append(item if item.copy else with_recorded_attributes(item, workload))
+    for placements in _placements_by_item(workload, selection):
+        facets = tuple([words.facet(placement, slots[placement.slot].name) for placement in placements])
+        item = _item(problem, words, placements[0], facets, items)
+        items.append(item if item.copy else with_recorded_attributes(item, workload))
     # The key of a shard is made of the item's key, which has to be two texts.
     can_have_shards = bool(slots[0].sk) and not approved_design.raw_keys
     return msgspec.structs.replace(
@@ -51,11 +48,22 @@ def lay_out(problem: Problem, selection: Selection) -> Design:
     )
 
 
+def _placements_by_item(workload: Workload, selection: Selection) -> list[list[Placement]]:
+    """The keys of each item by their slots; the items in the order of the document, an entity's own item first."""
+    placements_by_item: dict[tuple[str, int], list[Placement]] = {}
+    for placement in sorted(selection.placed, key=lambda placement: (placement.item, placement.slot)):
+        placements_by_item.setdefault((placement.entity, placement.item), []).append(placement)
+    order = [entity.name for entity in workload.entities]
+    return [
+        placements_by_item[item]
+        for item in sorted(placements_by_item, key=lambda item: (order.index(item[0]), item[1]))
+    ]
+
+
 def _type_attribute(workload: Workload, approved_design: Design) -> str:
     """The attribute that names the type of an item: of a new table, a name that no entity has."""
-    return (
-        approved_design.type_attribute if approved_design.items else free_name(approved_design.type_attribute, workload)
-    )
+    name = approved_design.type_attribute
+    return name if approved_design.items else free_name(name, workload)
 
 
 def _ttl_attribute(workload: Workload) -> str:
@@ -69,8 +77,10 @@ def _ttl_attribute(workload: Workload) -> str:
 
 def _end_of_constructs(workload: Workload) -> str:
     """The TTL attribute of a table in which only items of constructs expire; empty if they do not."""
-    have_ends = any(bound.ends for entity in workload.entities for bound in lines_of(entity))
-    return free_name("expiresAt", workload) if have_ends else ""
+    for entity in workload.entities:
+        if any(bound.ends for bound in lines_of(entity)):
+            return free_name("expiresAt", workload)
+    return ""
 
 
 def _item(
@@ -88,10 +98,10 @@ def _item(
         return Item(name, free_type(name, problem.fixed.design), facets)
     # A copy is named after its partition; a second one with the same partition gets its number.
     copy = _copy_name(words.parents_first(placement))
-    while any((item.entity, item.copy) == (name, copy) for item in items):
+    tags = {item.name: item.tag for item in items}
+    while f"{name}/{copy}" in tags:
         copy += f"-{number}"
-    own = next((item for item in items if item.entity == name and not item.copy), None)
-    return Item(name, f"{own.tag if own else name}.{copy}", facets, copy)
+    return Item(name, f"{tags.get(name, name)}.{copy}", facets, copy)
 
 
 def _slots(problem: Problem, selection: Selection) -> tuple[Slot, ...]:
@@ -110,7 +120,7 @@ def _slots(problem: Problem, selection: Selection) -> tuple[Slot, ...]:
 def _like(last: Slot, number: int) -> Slot | None:
     """A slot with the next number, if the last one is numbered: `GSI2` with `GSI2PK` follows `GSI1` with `GSI1PK`."""
     previous = str(number - 1)
-    texts = [last.name, *(attribute.name for attribute in (*last.pk, *last.sk))]
+    texts = [last.name, *last.key_names]
     if number == 1 or len(texts) != 3 or any(text.count(previous) != 1 for text in texts):
         return None
     name, pk, sk = (text.replace(previous, str(number)) for text in texts)
@@ -127,18 +137,19 @@ def _table_name(workload: Workload) -> str:
 
 
 def _guards(workload: Workload, selection: Selection) -> Iterable[Guard]:
-    bases = {p.entity: p.candidate for p in selection.placed if (p.item, p.slot) == (OWN, BASE)}
+    bases = {placement.entity: placement.candidate for placement in selection.placed if placement.is_base}
     for entity in workload.entities:
         yield from guards_of(workload, entity, bases[entity.name])
 
 
 def guards_of(workload: Workload, entity: Entity, base: Candidate) -> Iterator[Guard]:
     """Guards for unique values, and for a natural id that is only a part of the table's key."""
-    groups = [(a.name,) for a in entity.attributes if a.unique and not a.id] + list(entity.unique)
+    groups = declared_groups(entity)
     ids = tuple(a.name for a in entity.id)
     if ids and set(base.attributes) > set(ids) and not extendable(workload, entity) and not base.fixed:
         groups.append(ids)
     tenant = common_tenant(workload, entity.name)
+    # The key of the table keeps its own attributes unique without a guard.
     for group in dict.fromkeys(groups):
         if set(group) != set(base.attributes):
             # As the client does: the keys of guards begin with the tenant.

@@ -10,14 +10,15 @@ from prejoin.design.layout.key_words import KeyWords, upper
 from prejoin.design.layout.lay_out import guards_of
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
-from prejoin.design.phrases import count, listed, money, natural_order
+from prejoin.design.phrases import count, listed, natural_order
+from prejoin.design.pins import pins_of
 from prejoin.design.solver.candidates import Candidate, base_candidates
 from prejoin.design.solver.needs import Need, read_needs
-from prejoin.design.solver.placement import BASE, OWN, Placement, placement_answers
+from prejoin.design.solver.placement import Placement, placement_answers
 from prejoin.design.solver.search import problem_of
 from prejoin.design.solver.taste import Taste
 from prejoin.design.whatif.alternative import Alternative
-from prejoin.design.whatif.attempt import Failure, Outcome, WhatIf, shape_of, without_structure
+from prejoin.design.whatif.attempt import Failure, Outcome, WhatIf, compared_price, shape_of, without_structure
 from prejoin.design.whatif.change import Change
 from prejoin.workload.model import AtMost, Entity, FixedKey, Minimise, Under, Without
 
@@ -34,14 +35,14 @@ def without_pattern(what_if: WhatIf, pattern_id: str) -> Alternative:
     return describe(what_if, what_if.attempt(Change(f"without {pattern_id}", removed_names=(pattern_id,))))
 
 
-def alternative_designs(what_if: WhatIf, most: int = MOST_ALTERNATIVES) -> dict[str, list[Alternative]]:
+def alternative_designs(what_if: WhatIf, limit: int = MOST_ALTERNATIVES) -> dict[str, list[Alternative]]:
     """Alternatives by their topics: the table, `copies of Order`, and `Order` for its key in the table.
 
-    At most `most` are attempted: those for the table first, then those that may save most.
+    At most `limit` are attempted: those for the table first, then those that may save most.
     """
-    of_table = list(table_changes(what_if))[:most]
+    of_table = list(table_changes(what_if))[:limit]
     alternatives = {TABLE_TOPIC: _different_alternatives(what_if, of_table)}
-    attempts_left = most - len(of_table)
+    attempts_left = limit - len(of_table)
     if attempts_left:
         changes = {**copy_changes(what_if), **key_changes(what_if)}
         best = what_if.best_changes(changes.values(), attempts_left)
@@ -80,7 +81,7 @@ def _price_words(outcome: Outcome) -> str:
         number = count(abs(outcome.structures), "structure")
         parts.append(f"{number} {'more' if outcome.structures > 0 else 'fewer'}")
     if round(outcome.dollars, 2):
-        parts.append(f"{money(abs(outcome.dollars))} a month {'more' if outcome.dollars > 0 else 'less'}")
+        parts.append(compared_price(outcome.dollars))
     return " and ".join(parts) or "the same price"
 
 
@@ -90,6 +91,7 @@ def _different_alternatives(what_if: WhatIf, changes: Sequence[Change]) -> list[
     for change in changes:
         outcome = what_if.attempt(change)
         is_same = outcome.design is not None and _keys(outcome.design) == _keys(what_if.design)
+        # The cheapest design may be the design as it is, made of other keys.
         is_useless = _CHEAPEST in change.pins and round(outcome.dollars, 2) >= 0
         if not is_same and not is_useless:
             alternative = describe(what_if, outcome)
@@ -107,13 +109,13 @@ def _keys(design: Design) -> list[object]:
 def table_changes(what_if: WhatIf) -> Iterator[Change]:
     """One index fewer, no copies, least money. A design that is kept is not reduced."""
     design = what_if.design
-    kept = what_if.kept or Design("")
-    if len(design.indexes) > len(kept.indexes):
-        most = sum(not slot.local for slot in design.indexes) - 1
-        yield Change(f"at most {count(most, 'GSI')}", (AtMost("GSIs", most),))
-    if design.copies and not kept.copies:
+    approved_design = what_if.kept or Design("")
+    if len(design.indexes) > len(approved_design.indexes):
+        limit = sum(not slot.local for slot in design.indexes) - 1
+        yield Change(f"at most {count(limit, 'GSI')}", (AtMost("GSIs", limit),))
+    if design.copies and not approved_design.copies:
         yield Change("no copies", (AtMost("copies", 0),))
-    if _CHEAPEST not in [decision.pin for decision in what_if.workload.decisions]:
+    if _CHEAPEST not in pins_of(what_if.workload, Minimise):
         yield Change("the lowest cost, with any number of structures", (_CHEAPEST,))
 
 
@@ -123,6 +125,7 @@ def copy_changes(what_if: WhatIf) -> dict[str, Change]:
     changes = {}
     for item in what_if.design.copies:
         if item.entity not in kept_names:
+            # Reads that only the copy serves would be given up, with the structures that they use.
             smaller = map_patterns(without_structure(what_if.design, item.name), what_if.workload)
             unserved_reads = tuple(sorted(smaller.unserved))
             pin = Without("copies", item.entity)
@@ -136,10 +139,12 @@ def key_changes(what_if: WhatIf) -> dict[str, Change]:
     """The next best key of each entity in the table, by topic: the one that serves most of its reads."""
     unserved_reads = what_if.design.unserved  # no key serves these
     all_needs, _ = read_needs(what_if.workload)
-    needs = [need for read in all_needs for need in read.needs if need.read not in unserved_reads]
+    questions = [question for question in all_needs if question.read.id not in unserved_reads]
     changes = {}
     for placement in _free_keys(what_if):
-        own_needs = [need for need in needs if need.entity == placement.entity]
+        own_needs: list[Need] = []
+        for question in questions:
+            own_needs += [need for need in question.needs if need.entity == placement.entity]
         change = _next_key(what_if, placement, own_needs)
         if change:
             changes[placement.entity] = change
@@ -148,25 +153,24 @@ def key_changes(what_if: WhatIf) -> dict[str, Change]:
 
 def _free_keys(what_if: WhatIf) -> list[Placement]:
     """The keys in the table that nothing decides, in the order of the document."""
-    pins = [decision.pin for decision in what_if.workload.decisions]
-    decided_entities = {pin.entity for pin in pins if isinstance(pin, FixedKey | Under)}
-    order = [entity.name for entity in what_if.workload.entities]
-    keys = [
-        placement
-        for placement in what_if.solution.chosen.placed
-        if (placement.item, placement.slot) == (OWN, BASE) and not placement.candidate.fixed
-    ]
-    return sorted((key for key in keys if key.entity not in decided_entities), key=lambda key: order.index(key.entity))
+    workload = what_if.workload
+    pins: list[FixedKey | Under] = [*pins_of(workload, FixedKey), *pins_of(workload, Under)]
+    decided_entities = {pin.entity for pin in pins}
+    own_keys = [placement for placement in what_if.solution.chosen.placed if placement.is_base]
+    free_keys = {key.entity: key for key in own_keys if not key.candidate.fixed}
+    undecided_names = [entity.name for entity in workload.entities if entity.name not in decided_entities]
+    return [free_keys[name] for name in undecided_names if name in free_keys]
 
 
-def _next_key(what_if: WhatIf, chosen: Placement, needs: Sequence[Need]) -> Change | None:
-    entity = what_if.workload.entity(chosen.entity)
+def _next_key(what_if: WhatIf, own_key: Placement, needs: Sequence[Need]) -> Change | None:
+    """Another key in the table: of those that serve other reads, the one that serves most."""
+    entity = what_if.workload.entity(own_key.entity)
     assert entity is not None
-    reads = _reads_served(chosen, needs)
+    reads = _reads_served(own_key, needs)
     taste = Taste(what_if.workload)
     ranks = {}
     for candidate in base_candidates(what_if.workload, entity, needs):
-        placement = replace(chosen, candidate=candidate)
+        placement = replace(own_key, candidate=candidate)
         other_reads = _reads_served(placement, needs)
         if other_reads and other_reads != reads:
             ranks[placement] = (-len(other_reads), taste(placement), len(candidate.sk), candidate)
@@ -192,6 +196,7 @@ def _fixed_key(what_if: WhatIf, placement: Placement) -> FixedKey:
     separator = what_if.design.separator
     problem = problem_of(what_if.workload, read_needs(what_if.workload)[0], what_if.kept)
     words = KeyWords(problem, what_if.solution.chosen, separator)
+    # A decision fixes the words, too, so the key is written as the layout would write it for one type.
     sort_parts = [f"{{{part.attribute}}}" for part in placement.candidate.sk]
     sort_key = separator.join([upper(placement.entity), *sort_parts])
     return FixedKey(placement.entity, words.partition(placement), sort_key)

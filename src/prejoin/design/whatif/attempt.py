@@ -12,9 +12,10 @@ from prejoin.design.cost.assumptions import per_second
 from prejoin.design.cost.bill import bill, pattern_cost
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design, Operation
-from prejoin.design.phrases import count, natural_order
+from prejoin.design.phrases import count, money, natural_order
 from prejoin.design.solver.program.integer_program import InfeasibleError, OutOfTimeError, TimeLimit
 from prejoin.design.solver.solve import Solution, solve
+from prejoin.design.whatif.alternative import Alternative
 from prejoin.design.whatif.change import Change, apply_change
 from prejoin.design.whatif.document_lines import changed_lines
 from prejoin.protocol.prices import MONTH_SECONDS, dollars
@@ -83,15 +84,20 @@ class WhatIf:
             return tuple(map(write_pin, change.pins))
         return tuple(changed_lines(self.workload, apply_change(self.workload, change)))
 
-    def attempt_best(self, changes: Iterable[Change], most: int) -> list[Outcome]:
-        """The outcomes of the changes that may save most, by an estimate."""
-        return [self.attempt(change) for change in self.best_changes(changes, most)]
+    def alternative(self, outcome: Outcome, text: str, *, changes_document: bool = False) -> Alternative:
+        """An outcome that serves as much, as an explanation lists it, with the text by which it is taken."""
+        lines = self.lines_of(outcome.change)
+        return Alternative(text, outcome.structures, outcome.dollars, take=lines, changes_document=changes_document)
 
-    def best_changes(self, changes: Iterable[Change], most: int) -> list[Change]:
+    def attempt_best(self, changes: Iterable[Change], limit: int) -> list[Outcome]:
+        """The outcomes of the changes that may save most, by an estimate."""
+        return list(map(self.attempt, self.best_changes(changes, limit)))
+
+    def best_changes(self, changes: Iterable[Change], limit: int) -> list[Change]:
         candidates = list(changes)
-        if len(candidates) > most:
+        if len(candidates) > limit:
             candidates.sort(key=self.estimate_gain, reverse=True)
-        return candidates[:most]
+        return candidates[:limit]
 
     def estimate_gain(self, change: Change) -> float:
         """Dollars a month that a change may save: an estimate, without a solution of its own.
@@ -100,6 +106,7 @@ class WhatIf:
         counts as free, and a write that writes another item as a transaction, which takes two units for each.
         """
         reads = tuple(pattern for pattern in change.patterns if isinstance(pattern, Read))
+        # Writes keep their requests: only reads are mapped to the design as it is.
         only_reads = Change(entities=change.entities, patterns=reads, removed_names=change.spared_reads)
         workload = apply_change(self.workload, only_reads)
         design = map_patterns(self.design, workload)
@@ -126,6 +133,7 @@ class WhatIf:
         for solved_change, solution in self._solved:
             if solved_change == workload:
                 return solution
+        # The limit is for each attempt, and not for all of them together.
         limit = None if self._seconds is None else TimeLimit(self._seconds)
         result: Solution | Failure
         try:
@@ -137,17 +145,17 @@ class WhatIf:
         self._solved.append((workload, result))
         return result
 
-    def _compare(self, change: Change, changed: Workload, design: Design) -> Outcome:
-        price = price_of(changed, design)
+    def _compare(self, change: Change, changed_workload: Workload, design: Design) -> Outcome:
+        price = price_of(changed_workload, design)
         before, after = self.design.unserved, design.unserved
-        reading = [
-            operation.pattern
-            for operation in design.operations
-            if _reads_before(operation) > _reads_before(self.design.operation(operation.pattern))
-        ]
+        reading_writes: list[str] = []
+        for operation in design.operations:
+            reads_now = _reads_before(self.design.operation(operation.pattern))
+            if _reads_before(operation) > reads_now:
+                reading_writes.append(operation.pattern)
         return Outcome(
             change,
-            changed,
+            changed_workload,
             design,
             price=price,
             dollars=price - self.price,
@@ -155,8 +163,16 @@ class WhatIf:
             copies=len(design.copies) - len(self.design.copies),
             lost_patterns=tuple(natural_order(after - before)),
             gained_patterns=tuple(natural_order(before - after - {*change.removed_names})),
-            reading_writes=tuple(natural_order(reading)),
+            reading_writes=tuple(natural_order(reading_writes)),
         )
+
+
+def compared_price(dollars: float) -> str:
+    """
+    >>> compared_price(3.2), compared_price(-3.2)
+    ('$3.20 a month more', '$3.20 a month less')
+    """
+    return f"{money(abs(dollars))} a month {'more' if dollars >= 0 else 'less'}"
 
 
 def price_of(workload: Workload, design: Design) -> float:
@@ -169,11 +185,14 @@ def shape_of(design: Design) -> str:
     return f"{count(len(design.indexes), 'GSI')} and {count(len(design.copies), 'copy', 'copies')}"
 
 
-def removable_structures(design: Design, kept: Design | None) -> list[str]:
+def removable_structures(design: Design, approved_design: Design | None) -> list[str]:
     """The names of the indexes and copies that are not in use."""
-    used_names = {slot.name for slot in kept.slots} | {item.name for item in kept.copies} if kept else set()
-    names = [slot.name for slot in design.indexes] + [item.name for item in design.copies]
-    return [name for name in names if name not in used_names]
+    used_names = _structure_names(approved_design) if approved_design else []
+    return [name for name in _structure_names(design) if name not in used_names]
+
+
+def _structure_names(design: Design) -> list[str]:
+    return [slot.name for slot in design.indexes] + [item.name for item in design.copies]
 
 
 def without_structure(design: Design, name: str) -> Design:
@@ -190,6 +209,7 @@ def without_structure(design: Design, name: str) -> Design:
 def _reads_before(operation: Operation | None) -> int:
     """The reads of a write, before it writes."""
     requests = operation.requests if operation else ()
+    # A read, or an operation that is not served.
     if not any(request.actions for request in requests):
         return 0
     return sum(not request.actions for request in requests)

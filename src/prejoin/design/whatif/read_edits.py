@@ -54,6 +54,7 @@ _COORDINATE = re.compile(
 def required_inputs(workload: Workload, read: Read) -> Iterator[Change]:
     """As few of the optional inputs as needed, required, so that the read finds little."""
     optional = [clause.input for clause in resolve_read(workload, read).having(Role.OPTIONAL)]
+    # One required input is the smallest demand; more than two is another read.
     for number in (1, 2):
         reads = {}
         for required_inputs in combinations(optional, number):
@@ -75,7 +76,8 @@ def _items_found(workload: Workload, read: Read) -> float:
 
 def query_for_each(workload: Workload, read: Read) -> Iterator[Change]:
     """A Query for each of several values, instead of a filter by a list of them."""
-    lists = [condition for condition in read.inputs if condition.op is Op.IN and not condition.values]
+    without_constants = [condition for condition in read.inputs if not condition.values]
+    lists = [condition for condition in without_constants if condition.op is Op.IN]
     if len(lists) != 1 or not excess(resolve_read(workload, read)):
         return
     name = lists[0].attribute
@@ -91,19 +93,23 @@ def read_for_each(workload: Workload, read: Read) -> Iterator[Change]:
     is_decided = any(getattr(decision.pin, "pattern", "") == read.id for decision in workload.decisions)
     if group is None or is_decided or read.result is not Result.MANY:
         return
-    reads = []
-    for number, alternative in enumerate(group, 1):
-        inputs = []
-        for condition in read.inputs:
-            if condition is alternative:
-                inputs.append(replace(condition, filter=False, either=False))
-            elif not any(condition is other for other in group):
-                inputs.append(condition)
-        reads.append(replace(read, id=f"{read.id}-{number}", name="", inputs=tuple(inputs)))
+    reads = [_read_of_alternative(read, group, number) for number in range(1, len(group) + 1)]
     if any(excess(resolve_read(workload, part)) or workload.pattern(part.id) for part in reads):
         return
     summary = f"{count(len(reads), 'read')} in place of `or`, merged by the application"
     yield Change(summary, patterns=tuple(reads), removed_names=(read.id,))
+
+
+def _read_of_alternative(read: Read, group: tuple[Input, ...], number: int) -> Read:
+    """The read with one input of a group of alternatives, without the others."""
+    inputs: list[Input] = []
+    group_ids = [id(condition) for condition in group]  # two alternatives may be equal
+    for condition in read.inputs:
+        if condition is group[number - 1]:
+            inputs.append(replace(condition, filter=False, either=False))
+        elif id(condition) not in group_ids:
+            inputs.append(condition)
+    return replace(read, id=f"{read.id}-{number}", name="", inputs=tuple(inputs))
 
 
 def pages(workload: Workload, read: Read) -> Iterator[Change]:
@@ -124,14 +130,17 @@ def is_coordinate_range(condition: Input) -> bool:
 def geohash(workload: Workload, read: Read) -> Iterator[Change]:
     """Two ranges of coordinates as the prefix of a geohash, asked once for each of nine cells."""
     entity = only_entity(workload, read)
-    ranges = [condition for condition in read.inputs if is_coordinate_range(condition) and not condition.filter]
+    key_inputs = [condition for condition in read.inputs if not condition.filter]
+    ranges = list(filter(is_coordinate_range, key_inputs))
     if entity is None or len(ranges) != 2 or entity.attribute("geohash"):
         return
     names = {bare_name(condition.attribute) for condition in ranges}
     moves = any(attribute.mutable for attribute in entity.attributes if attribute.name in names)
     cell = Attribute("geohash", STRING, mutable=moves)
+    # Two digits: the document prints the share.
     near = min(100.0, float(f"{100 * NEAR / count_of(workload, entity):.2g}"))
     other_conditions = [condition for condition in read.inputs if condition not in ranges]
+    # The cells are larger than the rectangle: about half of what they hold is outside.
     filters = [replace(condition, filter=True, keeps=50.0) for condition in ranges]
     inputs = (*other_conditions, Input("geohash", Op.BEGINS_WITH, keeps=near), *filters)
     changed_read = replace(read, inputs=inputs, sort=(), rate=Rate(value=per_second(read.rate) * CELLS))
@@ -168,16 +177,17 @@ def eventual_read(read: Read) -> Iterator[Change]:
 
 def constants_in_key(read: Read) -> Iterator[Change]:
     """A read whose constants are a part of the key, and not of a filter."""
-    alternative = [condition for group in alternatives(read.inputs) if len(group) > 1 for condition in group]
-    constants = [
-        condition
-        for condition in read.inputs
-        if condition.filter and condition.values and condition.op in (Op.EQ, Op.IN) and condition not in alternative
-    ]
+    # One of several alternatives, `status = OPEN or priority = HIGH`, can be in no key.
+    single_inputs = [group[0] for group in alternatives(read.inputs) if len(group) == 1]
+    constants = list(filter(_is_filtered_constant, single_inputs))
     if constants:
         changed_read = edit_inputs(read, constants, _in_key)
         summary = f"if {read.id} asks for `{write_inputs(tuple(map(_in_key, constants)))}` without a filter"
         yield Change(summary, patterns=(changed_read,))
+
+
+def _is_filtered_constant(condition: Input) -> bool:
+    return condition.filter and bool(condition.values) and condition.op in (Op.EQ, Op.IN)
 
 
 def _in_key(condition: Input) -> Input:
@@ -189,11 +199,12 @@ def unsorted_read(workload: Workload, design: Design, read: Read) -> Iterator[Ch
     operation = design.operation(read.id)
     if not read.sort or len(read.entities) != 1 or read.result is not Result.MANY or operation is None:
         return
+    # A limit without an order would cut off any items.
     changed_read = replace(read, sort=(), limit=None, page=None, paginated=False)
     request = replace(operation.requests[0], limit=None)
     figures = Estimates(design, workload)
     (name,) = read.entities
-    number = figures.found(changed_read, request, name)
+    number = figures.items_found(changed_read, request, name)
     if read_units(round(number * figures.size(ItemName(name)))) <= SMALL:
         summary = f"if the application of {read.id} sorts about {count(math.ceil(number), 'item')} itself"
         yield Change(summary, patterns=(changed_read,))

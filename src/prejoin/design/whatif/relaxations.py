@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from prejoin.design.cost.assumptions import per_second
 from prejoin.design.cost.excess import excess
 from prejoin.design.cost.objective import pattern_weight
-from prejoin.design.phrases import money
-from prejoin.design.whatif.alternative import Alternative
-from prejoin.design.whatif.attempt import WhatIf, shape_of
+from prejoin.design.whatif.alternative import Alternative, cheapest_first
+from prejoin.design.whatif.attempt import WhatIf, compared_price, shape_of
 from prejoin.design.whatif.change import Change
 from prejoin.design.whatif.companions import feed_changes, word_changes
 from prejoin.design.whatif.counter import counter_changes
@@ -53,23 +52,22 @@ def relax_unserved(what_if: WhatIf) -> dict[str, tuple[Alternative, ...]]:
     attempts_left = MOST_FOR_ALL
     alternatives = {}
     for read in sorted(reads, key=pattern_weight, reverse=True):
-        most = min(attempts_left, MOST_RELAXED)
-        alternatives[read.id] = relax(what_if, read, most)
-        attempts_left -= min(most, len(list(relaxation_changes(what_if.workload, read))))
+        limit = min(attempts_left, MOST_RELAXED)
+        alternatives[read.id] = relax(what_if, read, limit)
+        attempts_left -= min(limit, len(list(relaxation_changes(what_if.workload, read))))
     return alternatives
 
 
-def relax(what_if: WhatIf, read: Read, most: int = MOST_RELAXED) -> tuple[Alternative, ...]:
+def relax(what_if: WhatIf, read: Read, limit: int = MOST_RELAXED) -> tuple[Alternative, ...]:
     """Changes of the document that serve a read, solved and priced, the cheapest first; then what other services do."""
     alternatives = []
-    for outcome in what_if.attempt_best(relaxation_changes(what_if.workload, read), most):
+    # A change that serves the read but loses another one is no proposal.
+    for outcome in what_if.attempt_best(relaxation_changes(what_if.workload, read), limit):
         if outcome.design is None or outcome.lost_patterns or read.id in outcome.design.unserved:
             continue
-        price = f"{money(abs(outcome.dollars))} a month {'more' if outcome.dollars >= 0 else 'less'}"
-        text = f"{outcome.change.summary}: {shape_of(outcome.design)}, {price}"
-        lines = what_if.lines_of(outcome.change)
-        alternatives.append(Alternative(text, outcome.structures, outcome.dollars, take=lines))
-    alternatives.sort(key=lambda alternative: (alternative.dollars, alternative.text))
+        text = f"{outcome.change.summary}: {shape_of(outcome.design)}, {compared_price(outcome.dollars)}"
+        alternatives.append(what_if.alternative(outcome, text))
+    alternatives.sort(key=cheapest_first)
     return (*alternatives, *_other_services(what_if.workload, read))
 
 
@@ -83,6 +81,7 @@ def _other_services(workload: Workload, read: Read) -> Iterator[Alternative]:
     """What another service answers better. Its price is not known here."""
     take = (write_pin(OutOfScope(read.id)),)
     is_text_search = any(condition.op is Op.CONTAINS for condition in read.inputs)
+    # A place takes two ranges, of latitude and longitude, and a key answers one.
     is_near_search = sum(map(is_coordinate_range, read.inputs)) > 1
     has_any_combination = sum(condition.optional for condition in read.inputs) > 2
     if is_near_search or is_text_search or has_any_combination:

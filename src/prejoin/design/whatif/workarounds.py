@@ -21,7 +21,6 @@ from prejoin.design.whatif.alternative import Alternative
 from prejoin.design.whatif.attempt import price_of
 from prejoin.design.whatif.change import Change, apply_change
 from prejoin.design.whatif.edits import as_filter, edit_inputs
-from prejoin.keys import fields_of
 from prejoin.protocol.prices import EVENTUAL, MONTH_SECONDS, READ_UNIT_SIZE, STRONG, dollars, read_units
 from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.grammar.statements import write_pin
@@ -107,6 +106,7 @@ def _with_fewer_demands(workload: Workload, design: Design, read: Read) -> Itera
     """The read with fewer demands, of which the application does the others."""
     edits = _edits(read)
     accepting_workload = apply_change(workload, Change(pins=(Accept(read.id, _ACCEPTED[_FILTER]),)))
+    # Fewer demands are given up first: with each number all combinations are tried.
     for number in range(1, len(edits) + 1):
         for how in combinations(edits, number):
             changed_read = read
@@ -176,9 +176,9 @@ def _with_own_filters(workload: Workload, design: Design, read: Read) -> Iterato
 
 def own_inputs(workload: Workload, read: Read) -> list[Input]:
     """The inputs of a read of several entities that only some of them have, if another input finds all of them."""
-    resolved = resolve_read(workload, read)
-    key_clauses = [clause for clause in resolved.clauses if not clause.input.filter]
-    own = [clause.input for clause in key_clauses if 0 < len(clause.bound) < len(resolved.entities)]
+    resolved_read = resolve_read(workload, read)
+    key_clauses = [clause for clause in resolved_read.clauses if not clause.input.filter]
+    own = [clause.input for clause in key_clauses if 0 < len(clause.bound) < len(resolved_read.entities)]
     return own if len(own) < len(key_clauses) else []
 
 
@@ -189,23 +189,25 @@ def _units_of_items(workload: Workload, read: Read) -> float:
         entity = workload.entity(name)
         if entity is not None:
             given_names = [bare_name(condition.attribute) for condition in read.inputs if condition.op is Op.EQ]
-            many = min(read.limit or read.page or count_of(workload, entity), count_by(workload, entity, given_names))
-            units += many * read_units(size_of(entity), STRONG)
+            limit = read.limit or read.page or count_of(workload, entity)
+            units += min(limit, count_by(workload, entity, given_names)) * read_units(size_of(entity), STRONG)
     return units
 
 
 def _scan(workload: Workload, design: Design, read: Read) -> Workaround:
     """A Scan of the smallest slot that holds all items of the read."""
     consistent = read.is_consistent
+    # A Scan reads all items of a slot, of every entity.
     places = {TABLE: 0.0}
     for slot in design.indexes:
-        whole = slot.projection.kind is ProjectionKind.ALL and not consistent
-        if whole and all(_all_in(workload, design, name, slot.name) for name in read.entities):
+        is_usable = slot.projection.kind is ProjectionKind.ALL and not consistent
+        if is_usable and all(_all_in(workload, design, name, slot.name) for name in read.entities):
             places[slot.name] = 0.0
     for _, name, entries, size in Estimates(design, workload).stored():
         if name in places:
             places[name] += entries * size
     name, bytes_read = min(places.items(), key=lambda place: (place[1], place[0] != TABLE))
+    # An index is read eventually; a Scan of the table may be consistent, at twice the units.
     units = max(1, math.ceil(bytes_read / READ_UNIT_SIZE)) * (STRONG if consistent else EVENTUAL)
     place_words = "the table" if name == TABLE else name
     return Workaround(("with a filter over all items",), f"Scan of {place_words}", units, "scan")
@@ -218,4 +220,4 @@ def _all_in(workload: Workload, design: Design, name: str, slot: str) -> bool:
     if entity is None or facet is None or facet.when:
         return False
     optional = {a.name for a in entity.attributes if a.optional}
-    return not optional & {field for text in (*facet.pk, *facet.sk) for field in fields_of(text)}
+    return optional.isdisjoint(facet.fields)
