@@ -14,6 +14,7 @@ from prejoin.constructs.registry import constructs_of
 from prejoin.constructs.sharded_counter import counted_apart
 from prejoin.design.cost.assumptions import count_of, hottest, peak, size_of
 from prejoin.design.model import Counter, Design
+from prejoin.design.pins import is_refused, least_limit, pins_of
 from prejoin.protocol import limits
 from prejoin.protocol.prices import write_units
 from prejoin.types import Kind
@@ -22,7 +23,6 @@ from prejoin.workload.conditions import all_leaves, values_of
 from prejoin.workload.lookup import bare_name, changes
 from prejoin.workload.model import (
     Action,
-    AtMost,
     Attribute,
     ChangeOp,
     Consistency,
@@ -31,7 +31,6 @@ from prejoin.workload.model import (
     Leaf,
     Read,
     Verb,
-    Without,
     Workload,
     Write,
 )
@@ -48,29 +47,31 @@ def counters_of(workload: Workload) -> tuple[Counter, ...]:
     key = ("counters_of",)
     if key not in workload.memo:
         workload.memo[key] = tuple(_counters(workload))
-    found: tuple[Counter, ...] = workload.memo[key]
-    return found
+    counters: tuple[Counter, ...] = workload.memo[key]
+    return counters
 
 
 def with_kept(kept: Sequence[Counter], needed: Sequence[Counter]) -> tuple[Counter, ...]:
     """The counters of a table in use and those that are needed now. A counter never gets fewer shards, because the
     others hold a part of the number.
     """
-    found = {counter.entity: counter for counter in kept}
+    counters = {counter.entity: counter for counter in kept}
     for counter in needed:
-        if before := found.get(counter.entity):
+        before = counters.get(counter.entity)
+        if before:
             names = dict.fromkeys((*before.attributes, *counter.attributes))
             counter = Counter(counter.entity, tuple(names), max(before.shards, counter.shards))
-        found[counter.entity] = counter
-    return tuple(found.values())
+        counters[counter.entity] = counter
+    return tuple(counters.values())
 
 
 def keeps_counters(counters: Iterable[Counter], design: Design) -> bool:
     """Whether a design has all numbers and shards of counters, so that nothing that was counted is lost."""
-    return all(
-        (now := design.counter(one.entity)) and now.shards >= one.shards and set(one.attributes) <= set(now.attributes)
-        for one in counters
-    )
+    for counter in counters:
+        later = design.counter(counter.entity)
+        if later is None or later.shards < counter.shards or not {*later.attributes} >= {*counter.attributes}:
+            return False
+    return True
 
 
 def is_spread(counters: Sequence[Counter], step: Step) -> bool:
@@ -81,36 +82,47 @@ def is_spread(counters: Sequence[Counter], step: Step) -> bool:
 
 def _counters(workload: Workload) -> Iterator[Counter]:
     for entity in workload.entities:
-        shards = {
-            attribute.name: number
-            for attribute in entity.attributes
-            if (number := shards_of(workload, entity, attribute)) > 1 and not obstacle(workload, entity, attribute)
-        }
+        shards: dict[str, int] = {}
+        for attribute in entity.attributes:
+            number = shards_of(workload, entity, attribute)
+            if number > 1 and not obstacle(workload, entity, attribute):
+                shards[attribute.name] = number
         if shards:
             yield Counter(entity.name, tuple(shards), max(shards.values()))
 
 
 def shards_of(workload: Workload, entity: Entity, attribute: Attribute) -> int:
     """The number of shards that a number needs, or that is decided: 1 if one item takes all additions."""
-    pins = [decision.pin for decision in workload.decisions]
-    most = [pin.count for pin in pins if isinstance(pin, AtMost) and pin.what == "shards"]
-    if Without("shards", entity.name) in pins:
+    if is_refused(workload, "shards", entity.name):
         return 1
-    named = (entity.name, attribute.name)
-    decided = [pin.shards for pin in pins if isinstance(pin, CounterShards) and (pin.entity, pin.attribute) == named]
+    pins = [pin for pin in pins_of(workload, CounterShards) if pin.entity == entity.name]
+    numbers = [pin.shards for pin in pins if pin.attribute == attribute.name]
+    if not numbers:
+        numbers = [_sufficient_shards(workload, entity, attribute)]
+    limit = least_limit(workload, "shards")
+    most_shards = MOST_SHARDS if limit is None else min(limit, MOST_SHARDS)
+    return max(1, min(*numbers, most_shards))
+
+
+def _sufficient_shards(workload: Workload, entity: Entity, attribute: Attribute) -> int:
+    """The number of shards that takes all additions to a number; 1 if the item itself does."""
     units = load(workload, entity, attribute)
     is_hot = units * write_units(size_of(entity)) > limits.PARTITION_WRITE_UNITS
-    needed = max(2, math.ceil(units / limits.PARTITION_WRITE_UNITS)) if is_hot else 1
-    return max(1, min([*(decided or [needed]), MOST_SHARDS, *most]))
+    return max(2, math.ceil(units / limits.PARTITION_WRITE_UNITS)) if is_hot else 1
 
 
 def load(workload: Workload, entity: Entity, attribute: Attribute) -> float:
     """The write units a second that additions to a number of the busiest item take, if that is a small item."""
-    return sum(
-        peak(write.rate) * _share(workload, write, entity) * (2 if _is_transaction(write) else 1)
-        for write, action in _counting(workload, entity)
-        if attribute.name in {change.attribute for change in changes(write, action, entity)}
-    )
+    loads: list[float] = []
+    for write, action in _counting_actions(workload, entity):
+        if attribute.name in _changes_by_attribute(write, action, entity):
+            units = 2 if _is_transaction(write) else 1
+            loads.append(peak(write.rate) * _share(workload, write, entity) * units)
+    return sum(loads)
+
+
+def _changes_by_attribute(write: Write, action: Action, entity: Entity) -> dict[str, ChangeOp]:
+    return {change.attribute: change.op for change in changes(write, action, entity)}
 
 
 def obstacle(workload: Workload, entity: Entity, attribute: Attribute) -> str:
@@ -119,25 +131,37 @@ def obstacle(workload: Workload, entity: Entity, attribute: Attribute) -> str:
     if attribute.id or attribute.type.kind not in (Kind.INTEGER, Kind.DECIMAL):
         return f"`{name}` is not a number that can be added up exactly"
     for bound in constructs_of(entity):
-        if why := bound.counter_obstacle(name):
-            return why
-    if write_id := may_leave_bounds(workload, entity, attribute):
+        reason = bound.counter_obstacle(name)
+        if reason:
+            return reason
+    write_id = may_leave_bounds(workload, entity, attribute)
+    if write_id:
         return f"`{name}` has bounds, which {write_id} may leave, and no item knows the sum: take the bounds away"
     for write in (*workload.writes, *workload.deletes):
-        if any(_is_about(leaf, name, write, entity) for leaf in all_leaves(write)):
-            return f"{write.id} has a condition on `{name}`, and no item knows the sum: collect its writes in a queue"
-        for action in (a for a in write.actions if a.entity == entity.name):
-            if said := _refused(write, action, entity, name):
-                return f"{write.id} {said}"
-    for read in (read for read in workload.reads if entity.name in read.entities):
-        if said := _unsummed(workload, read, entity, name):
-            return f"{read.id} {said}"
+        reason = _obstacle_in_write(write, entity, name)
+        if reason:
+            return f"{write.id} {reason}"
+    for read in workload.reads:
+        reason = _obstacle_in_read(workload, read, entity, name) if entity.name in read.entities else ""
+        if reason:
+            return f"{read.id} {reason}"
     return ""
 
 
-def _refused(write: Write, action: Action, entity: Entity, name: str) -> str:
+def _obstacle_in_write(write: Write, entity: Entity, name: str) -> str:
+    """The part of a write that a sharded counter does not allow."""
+    if any(_is_about(leaf, name, write, entity) for leaf in all_leaves(write)):
+        return f"has a condition on `{name}`, and no item knows the sum: collect its writes in a queue"
+    for action in write.actions:
+        reason = _obstacle_in_action(write, action, entity, name) if action.entity == entity.name else ""
+        if reason:
+            return reason
+    return ""
+
+
+def _obstacle_in_action(write: Write, action: Action, entity: Entity, name: str) -> str:
     """The part of an action that a sharded counter does not allow."""
-    changed = {change.attribute: change.op for change in changes(write, action, entity)}
+    changed = _changes_by_attribute(write, action, entity)
     if action.verb in (Verb.PUT, Verb.UPSERT):
         return f"may replace or create the {entity.name}: create it by itself, and update it then"
     if action.verb is Verb.DELETE and action.many:
@@ -149,18 +173,18 @@ def _refused(write: Write, action: Action, entity: Entity, name: str) -> str:
     return ""
 
 
-def _unsummed(workload: Workload, read: Read, entity: Entity, name: str) -> str:
+def _obstacle_in_read(workload: Workload, read: Read, entity: Entity, name: str) -> str:
     """Why a read cannot have the sum."""
-    resolved = resolve_read(workload, read)
-    bound = [*(clause.bound for clause in resolved.clauses), *(sort.bound for sort in resolved.order)]
-    if any(entity.name in one and one[entity.name].name == name for one in bound):
+    resolved_read = resolve_read(workload, read)
+    bounds = [clause.bound for clause in resolved_read.clauses] + [sort.bound for sort in resolved_read.order]
+    if entity.attribute(name) in [bound.get(entity.name) for bound in bounds]:
         return (
             f"asks for `{name}` in a key or a filter, and no item knows the sum: copy it to another attribute now and "
             "then, and ask for that"
         )
     if not wants(read, name):
         return ""
-    if any(join.entity is entity for join in resolved.joins):
+    if any(join.entity is entity for join in resolved_read.joins):
         return f"gets the {entity.name} in a second request, and the sum would be a third"
     if read.consistency is Consistency.TRANSACTIONAL:
         return "reads in a transaction, and a sum of shards is not read in one"
@@ -179,21 +203,23 @@ def _is_about(leaf: Leaf, name: str, write: Write, entity: Entity) -> bool:
     return name in names and (leaf.entity or write.first_entity) == entity.name
 
 
-def _counting(workload: Workload, entity: Entity) -> Iterator[tuple[Write, Action]]:
+def _counting_actions(workload: Workload, entity: Entity) -> Iterator[tuple[Write, Action]]:
     """The writes that only add to numbers of an item, without a condition on the item."""
     for write in workload.writes:
-        tested = any((leaf.entity or write.first_entity) == entity.name for leaf in all_leaves(write))
+        tested_names = {leaf.entity or write.first_entity for leaf in all_leaves(write)}
+        if entity.name in tested_names:
+            continue
         for action in write.actions:
-            if action.entity == entity.name and action.verb is Verb.UPDATE and not action.many and not tested:
-                changed = changes(write, action, entity)
-                if changed and all(change.op in _ADDING for change in changed):
+            if action.entity == entity.name and action.verb is Verb.UPDATE and not action.many:
+                ops = {change.op for change in changes(write, action, entity)}
+                if ops and ops.issubset(_ADDING):
                     yield write, action
 
 
 def _share(workload: Workload, write: Write, entity: Entity) -> float:
     """The fraction of the calls of a write for the busiest item."""
-    declared = hottest(workload, entity, [a.name for a in entity.id], write.rate)
-    return declared or 1 / max(1, count_of(workload, entity))
+    declared_share = hottest(workload, entity, [a.name for a in entity.id], write.rate)
+    return declared_share or 1 / max(1, count_of(workload, entity))
 
 
 def _is_transaction(write: Write) -> bool:

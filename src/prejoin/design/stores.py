@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from prejoin.design.model import ContentStore
+from prejoin.design.pins import pins_of
 from prejoin.workload.contents import contents_of
 from prejoin.workload.model import ContentPlace, Minimise, Workload
 
@@ -18,8 +19,12 @@ def stores_of(workload: Workload, kept: Sequence[ContentStore] = ()) -> tuple[Co
     """The contents that are in a store, in document order. In a table in use they stay there, because its items refer
     to objects.
     """
-    pins = [decision.pin for decision in workload.decisions]
-    decided = {ContentStore(pin.entity, pin.attribute): pin.store for pin in pins if isinstance(pin, ContentPlace)}
-    cheapest = Minimise("money") in pins
-    large = [ContentStore(entity.name, a.name) for entity in workload.entities for a in contents_of(entity)]
-    return tuple(one for one in large if one in kept or decided.get(one, cheapest))
+    decisions = {(pin.entity, pin.attribute): pin.store for pin in pins_of(workload, ContentPlace)}
+    is_cheapest = Minimise("money") in pins_of(workload, Minimise)
+    stores: list[ContentStore] = []
+    for entity in workload.entities:
+        for attribute in contents_of(entity):
+            store = ContentStore(entity.name, attribute.name)
+            if store in kept or decisions.get((entity.name, attribute.name), is_cheapest):
+                stores.append(store)
+    return tuple(stores)

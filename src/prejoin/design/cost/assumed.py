@@ -84,7 +84,7 @@ def _guessed_share(workload: Workload, read: Read, clause: Clause) -> float | No
     condition = clause.input
     if condition.keeps is not None or condition.many:
         return None
-    entity = next((e for name in read.entities if (e := workload.entity(name))), None)
+    entity = next(filter(None, map(workload.entity, read.entities)), None)
     if condition.op in RANGES and not condition.filter and entity is not None:
         return share_within(workload, entity, condition) if span(condition) is None else None
     if condition.filter or condition.values:

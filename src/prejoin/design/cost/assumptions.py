@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace as with_other
 from functools import partial, reduce
 from operator import mul
@@ -19,6 +19,7 @@ from prejoin.workload.lookup import chain, foreign_key, identified, target
 from prejoin.workload.memo import remembered
 from prejoin.workload.model import (
     RANGES,
+    Action,
     Attribute,
     Entity,
     Input,
@@ -156,16 +157,12 @@ def value_sizes(entity: Entity) -> Mapping[str, int]:
 
     If the item's size is declared, values of flexible size fill it.
 
-    >>> one = Entity("Note", attributes=(Attribute("id", id=True), Attribute("text")), size=5_000)
-    >>> dict(value_sizes(one))
+    >>> note = Entity("Note", attributes=(Attribute("id", id=True), Attribute("text")), size=5_000)
+    >>> dict(value_sizes(note))
     {'id': 20, 'text': 4874}
     """
     sizes = {attribute.name: _value_size(attribute) for attribute in entity.attributes}
-    flexible_names = [
-        a.name
-        for a in entity.attributes
-        if a.size is None and a.type.kind in _FLEXIBLE and not (a.id or a.references or a.unique)
-    ]
+    flexible_names = [attribute.name for attribute in entity.attributes if _is_flexible(attribute)]
     declared_size = _declared_size(entity)
     if declared_size is None or not flexible_names:
         return sizes
@@ -175,6 +172,12 @@ def value_sizes(entity: Entity) -> Mapping[str, int]:
     for name in flexible_names:
         sizes[name] = max(1, remaining_size * sizes[name] // weight)
     return sizes
+
+
+def _is_flexible(attribute: Attribute) -> bool:
+    """Whether values may have any size: neither the document nor the type nor a role as an id says more."""
+    has_size = attribute.size is not None or attribute.type.kind not in _FLEXIBLE
+    return not (has_size or attribute.id or attribute.references or attribute.unique)
 
 
 def _value_size(attribute: Attribute) -> int:
@@ -230,44 +233,57 @@ def count_of(workload: Workload, entity: Entity, seen: frozenset[str] = frozense
     # `seen` has the entities that ask: figures may refer to each other in a circle.
     if entity.singleton:
         return 1
-    declared_counts: list[int] = []
+    declared_count = _declared_count(workload, entity, seen)
+    if declared_count:
+        return declared_count
+    one_to_one = counterparts(workload, entity)
+    count_by_growth = _count_by_growth(workload, entity) if not one_to_one else 0
+    if count_by_growth:
+        return count_by_growth
+    counts = _counts_of_others(workload, one_to_one, entity, seen)
+    return max(counts or [ITEMS, *_counts_of_others(workload, parents(workload, entity), entity, seen)])
+
+
+def _counts_of_others(
+    workload: Workload, entities: Iterable[Entity], asking: Entity, seen: frozenset[str]
+) -> list[int]:
+    """The numbers of items of entities that did not ask themselves."""
+    seen_below = seen | {asking.name}
+    return [count_of(workload, entity, seen_below) for entity in entities if entity.name not in seen]
+
+
+def _declared_count(workload: Workload, entity: Entity, seen: frozenset[str]) -> int:
+    """The number of items by the cardinalities of an entity; 0 if it has none.
+
+    Nobody knows how many values an attribute has: `~25K per warehouseId` counts only if nothing else is declared.
+    """
+    counts: list[int] = []
     guesses: list[int] = []
-    seen_below = seen | {entity.name}
     for cardinality in _declared_counts(entity):
         if not cardinality.per:
             return max(1, round(cardinality.count))
         parent = workload.entity(cardinality.per)
         if parent and parent.name not in seen:
-            number_of_parents = count_of(workload, parent, seen_below)
-            declared_counts.append(max(1, round(cardinality.count * number_of_parents)))
+            number_of_parents = count_of(workload, parent, seen | {entity.name})
+            counts.append(max(1, round(cardinality.count * number_of_parents)))
         else:
             guesses.append(max(1, round(cardinality.count * ITEMS)))
-    # Nobody knows how many values an attribute has: `~25K per warehouseId` counts only if nothing else is declared.
-    if counts := declared_counts or guesses:
-        return max(counts)
-    one_to_one = counterparts(workload, entity)
-    if not one_to_one and (count_by_growth := _count_by_growth(workload, entity)):
-        return count_by_growth
-    counts = [count_of(workload, other, seen_below) for other in one_to_one if other.name not in seen]
-    if counts:
-        return max(counts)
-    holders = [holder for holder in parents(workload, entity) if holder.name not in seen]
-    return max([ITEMS, *(count_of(workload, holder, seen_below) for holder in holders)])
+    return max(counts or guesses, default=0)
 
 
 def retention_of(entity: Entity) -> int:
     """Seconds that an item is kept: as declared, or assumed."""
     if entity.retention is not None:
         return entity.retention
-    limited = retention_in(entity)
-    return RETENTION if limited is None else limited
+    retention = retention_in(entity)
+    return RETENTION if retention is None else retention
 
 
 def grows(entity: Entity) -> bool:
     """Whether the number of items follows from the write rate: unbounded, or kept for a stated time."""
-    return any(limit.count is None for limit in entity.cardinality) or (
-        not entity.cardinality and entity.retention is not None
-    )
+    if not entity.cardinality:
+        return entity.retention is not None
+    return None in [limit.count for limit in entity.cardinality]
 
 
 def _count_by_growth(workload: Workload, entity: Entity) -> int:
@@ -282,22 +298,42 @@ def created(workload: Workload, entity: Entity) -> float:
 
 def surely_created(workload: Workload, entity: Entity) -> float:
     """The items of an entity that are created in a second, as far as the document gives figures, and not levels."""
-    return sum(
-        per_second(write.rate) * ((several(workload, write, entity) or 1) if action.many else 1)
-        for write in workload.writes
-        for action in write.actions
-        if action.entity == entity.name and action.verb is Verb.CREATE and write.rate and write.rate.value is not None
-    )
+    total = 0.0
+    for write in workload.writes:
+        if write.rate is None or write.rate.value is None:
+            continue
+        for action in write.actions:
+            if action.entity == entity.name and action.verb is Verb.CREATE:
+                items = several(workload, write, entity) if action.many else 1
+                total += per_second(write.rate) * (items or 1)
+    return total
 
 
 def written(workload: Workload, entity: Entity, *verbs: Verb) -> float:
     """The items of an entity that some actions are done to in a second."""
-    return sum(
-        per_second(write.rate) * ((several(workload, write, entity) or SEVERAL) if action.many else 1)
-        for write in (*workload.writes, *workload.deletes)
-        for action in write.actions
-        if action.entity == entity.name and action.verb in verbs
-    )
+    return rate_of(workload, entity, lambda _, action: action.verb in verbs)
+
+
+def rate_of(workload: Workload, entity: Entity, is_counted: Callable[[Write, Action], bool]) -> float:
+    """The items of an entity that writes do something to in a second."""
+    total = 0.0
+    for write, action in actions_on(workload, entity):
+        if is_counted(write, action):
+            total += per_second(write.rate) * number_of_items(workload, write, action, entity)
+    return total
+
+
+def actions_on(workload: Workload, entity: Entity) -> Iterator[tuple[Write, Action]]:
+    """What writes do to items of an entity, each with its write."""
+    for write in (*workload.writes, *workload.deletes):
+        for action in write.actions:
+            if action.entity == entity.name:
+                yield write, action
+
+
+def number_of_items(workload: Workload, write: Write, action: Action, entity: Entity) -> int:
+    """The number of items of its entity that an action writes in one call."""
+    return (several(workload, write, entity) or SEVERAL) if action.many else 1
 
 
 def usage_of(workload: Workload, entity: Entity) -> Usage:
@@ -308,11 +344,12 @@ def usage_of(workload: Workload, entity: Entity) -> Usage:
 def parents(workload: Workload, entity: Entity) -> list[Entity]:
     """The entities that an item always belongs to: it has their whole id, and none of it is optional."""
     optional_names = {attribute.name for attribute in entity.attributes if attribute.optional}
-    return [
-        e
-        for e in workload.entities
-        if e is not entity and (key := foreign_key(workload, entity, e)) and optional_names.isdisjoint(key)
-    ]
+    owners: list[Entity] = []
+    for other in workload.entities:
+        key = foreign_key(workload, entity, other) if other is not entity else None
+        if key and optional_names.isdisjoint(key):
+            owners.append(other)
+    return owners
 
 
 def counterparts(workload: Workload, entity: Entity) -> list[Entity]:
@@ -320,18 +357,20 @@ def counterparts(workload: Workload, entity: Entity) -> list[Entity]:
     id.
     """
     ids = frozenset(attribute.name for attribute in entity.id)
-    related_names = {
-        name
-        for other in workload.entities
-        for relationship in other.relationships
-        if relationship.kind is RelationshipKind.ONE_TO_ONE and entity.name in (relationship.left, relationship.right)
-        for name in (relationship.left, relationship.right)
-    }
-    return [
-        e
-        for e in workload.entities
-        if e is not entity and (e.name in related_names or _is_one_to_one(workload, entity, e, ids))
-    ]
+    related_names = _one_to_one_names(workload, entity)
+    others = [other for other in workload.entities if other is not entity]
+    return [other for other in others if other.name in related_names or _is_one_to_one(workload, entity, other, ids)]
+
+
+def _one_to_one_names(workload: Workload, entity: Entity) -> set[str]:
+    """The entities in a 1:1 relation with an entity, itself included."""
+    names: set[str] = set()
+    for owner in workload.entities:
+        for relationship in owner.relationships:
+            ends = {relationship.left, relationship.right}
+            if relationship.kind is RelationshipKind.ONE_TO_ONE and entity.name in ends:
+                names |= ends
+    return names
 
 
 def _is_one_to_one(workload: Workload, entity: Entity, other: Entity, ids: frozenset[str]) -> bool:
@@ -381,13 +420,14 @@ def _count_by(workload: Workload, entity: Entity, names: frozenset[str]) -> floa
     if identified(entity, names):
         return 1.0
     total, combined = float(count_of(workload, entity)), _combinations(workload, entity, names)
-    said = [
-        # Attributes beside the parent's id split its items further.
-        cardinality.count * _combinations(workload, entity, whose) / combined * _share_with_all(entity, names - whose)
-        for cardinality in _declared_counts(entity)
-        if (whose := _holding_names(workload, entity, cardinality.per, names)) and cardinality.count < total
-    ]
-    return max(1.0, min(said, default=total / combined * _share_with_all(entity, names)))
+    numbers: list[float] = []
+    for cardinality in _declared_counts(entity):
+        parent_names = _holding_names(workload, entity, cardinality.per, names)
+        if parent_names and cardinality.count < total:
+            # Attributes beside the parent's id split its items further.
+            items_of_parts = cardinality.count * _combinations(workload, entity, parent_names) / combined
+            numbers.append(items_of_parts * _share_with_all(entity, names - parent_names))
+    return max(1.0, min(numbers, default=total / combined * _share_with_all(entity, names)))
 
 
 def _share_with_all(entity: Entity, names: Iterable[str]) -> float:
@@ -400,11 +440,8 @@ def count_said(workload: Workload, entity: Entity, given: Iterable[str]) -> int 
     names = frozenset(given)
     if identified(entity, names):
         return 1
-    counts = [
-        limit.count
-        for limit in entity.cardinality
-        if limit.count and _holding_names(workload, entity, limit.per, names)
-    ]
+    limits = [limit for limit in entity.cardinality if _holding_names(workload, entity, limit.per, names)]
+    counts = [limit.count for limit in limits if limit.count]
     return math.ceil(min(counts)) if counts else None
 
 
@@ -452,14 +489,15 @@ def _combinations(workload: Workload, entity: Entity, names: frozenset[str]) -> 
     """
     combinations = 1.0
     while names:
-        keys = [
-            (len(key), count_of(workload, e), e.name, key)
-            for e in workload.entities
-            if e is not entity and (key := foreign_key(workload, entity, e, names))
-        ]
+        keys: dict[tuple[int, int, str], frozenset[str]] = {}
+        for other in workload.entities:
+            key = foreign_key(workload, entity, other, names) if other is not entity else None
+            if key:
+                keys[len(key), count_of(workload, other), other.name] = key
         if not keys:
             break
-        _, number, owner, key = max(keys, key=lambda candidate: candidate[:3])
+        # The longest id comes first: it determines the ids that are parts of it.
+        (_, number, owner), key = max(keys.items(), key=lambda item: item[0])
         combinations *= min(count_of(workload, entity), number)
         names = _without_determined(workload, entity, owner, key, names - key)
     return combinations * reduce(mul, (values_of(workload, entity, name) for name in sorted(names)), 1.0)
@@ -476,9 +514,13 @@ def values_of(workload: Workload, entity: Entity, name: str) -> float:
         return float(len(attribute.type.values))
     if attribute.type.kind is Kind.BOOLEAN:
         return 2.0
-    sources = [(e, name) for owner, name in _sources(workload, entity, attribute) if (e := workload.entity(owner))]
+    sources: list[tuple[Entity, str]] = []
+    for owner, source_name in _sources(workload, entity, attribute):
+        owning_entity = workload.entity(owner)
+        if owning_entity:
+            sources.append((owning_entity, source_name))
     if sources and sources[0][0] is not entity:
-        return min([total, *(_values_within(workload, *one) for one in sources)])
+        return min([total, *(_values_within(workload, *source) for source in sources)])
     return _values_within(workload, entity, name)
 
 
@@ -489,18 +531,22 @@ def _values_within(workload: Workload, entity: Entity, name: str) -> float:
     if attribute is None or attribute.references or attribute.unique or [part.name for part in entity.id] == [name]:
         return total
     estimates = _declared_counts(entity)
-    counts_per_value = [estimate.count for estimate in estimates if estimate.per == name and estimate.count]
-    if counts_per_value and any(not estimate.per for estimate in estimates):
+    counts_per_value = [estimate.count for estimate in estimates if estimate.per == name]
+    has_total = "" in [estimate.per for estimate in estimates]
+    if has_total and any(counts_per_value):
         return max(1.0, total / max(counts_per_value))  # `~500 per tenantId, 1M total`
-    least, most = attribute.bounds
-    guess = min(total, _guessed_count(entity, attribute))
-    if attribute.type.kind is Kind.INTEGER and least is not None and most is not None:
-        guess = min(guess, max(1.0, float(most - least + 1)))
-    if not attribute.id:
-        return guess
-    if attribute.generated:
+    if attribute.id and attribute.generated:
         return total
-    return max(guess, _values_in_id(workload, entity, name))
+    guess = min(total, _guessed_count(entity, attribute), _values_in_bounds(attribute))
+    return max(guess, _values_in_id(workload, entity, name)) if attribute.id else guess
+
+
+def _values_in_bounds(attribute: Attribute) -> float:
+    """The number of integers within the bounds of an attribute."""
+    least, most = attribute.bounds
+    if attribute.type.kind is not Kind.INTEGER or least is None or most is None:
+        return math.inf
+    return max(1.0, float(most - least + 1))
 
 
 def _values_in_id(workload: Workload, entity: Entity, name: str) -> float:
@@ -547,17 +593,13 @@ def is_count_known(workload: Workload, entity: Entity, seen: frozenset[str] = fr
     """Whether the number of items follows from figures of the document."""
     if entity.singleton or (created(workload, entity) and grows(entity)):
         return True
-    parents_known = []
-    for cardinality in _declared_counts(entity):
-        if not cardinality.per:
-            return True
-        parent = workload.entity(cardinality.per)
-        if parent and parent.name not in seen:
-            parents_known.append(is_count_known(workload, parent, seen | {entity.name}))
-    other_entities = (
-        [other for other in counterparts(workload, entity) if other.name not in seen] if not parents_known else []
-    )
-    return any(parents_known) or any(is_count_known(workload, other, seen | {entity.name}) for other in other_entities)
+    owner_names = [cardinality.per for cardinality in _declared_counts(entity)]
+    if "" in owner_names:
+        return True
+    others = [owner for owner in map(workload.entity, owner_names) if owner and owner.name not in seen]
+    if not others:
+        others = [other for other in counterparts(workload, entity) if other.name not in seen]
+    return any(is_count_known(workload, other, seen | {entity.name}) for other in others)
 
 
 def is_value_count_known(workload: Workload, entity: Entity, name: str, given: Iterable[str]) -> bool:
@@ -565,9 +607,9 @@ def is_value_count_known(workload: Workload, entity: Entity, name: str, given: I
     attribute = entity.attribute(name)
     if attribute is None:
         return False
-    is_counted = any(
-        name in (_holding_names(workload, entity, limit.per, frozenset(given)) or ()) for limit in entity.cardinality
-    )
+    names = frozenset(given)
+    counted_names = [_holding_names(workload, entity, limit.per, names) or () for limit in entity.cardinality]
+    is_counted = any(name in holding_names for holding_names in counted_names)
     is_finite = bool(attribute.type.values) or attribute.type.kind is Kind.BOOLEAN
     return is_counted or is_finite or attribute.id or attribute.unique or bool(attribute.references)
 
@@ -667,25 +709,25 @@ def kept_by_all(resolved: ResolvedRead, clauses: Collection[Clause]) -> float:
     return share
 
 
-def share_within(workload: Workload, entity: Entity, one: Input) -> float:
+def share_within(workload: Workload, entity: Entity, condition: Input) -> float:
     """The fraction of an entity's items in a range. For the time up to now it is what was created in that time."""
-    if one.keeps is not None:
-        return one.keeps / 100
-    seconds = span(one)
+    if condition.keeps is not None:
+        return condition.keeps / 100
+    seconds = span(condition)
     if seconds is None:
         return RANGE
     created_per_second = created(workload, entity)
     return min(1.0, created_per_second * seconds / count_of(workload, entity)) if created_per_second else RANGE
 
 
-def span(one: Input) -> int | None:
+def span(condition: Input) -> int | None:
     """The seconds of a time range with known bounds, such as the last seven days."""
-    times = [value.now for value in one.values if value.now is not None]
-    if len(times) != len(one.values) or not times:
+    times = [value.now for value in condition.values if value.now is not None]
+    if len(times) != len(condition.values) or not times:
         return None
-    if one.op is Op.BETWEEN:
+    if condition.op is Op.BETWEEN:
         return abs(times[1] - times[0])
-    return -times[0] if one.op in {Op.GT, Op.GE} and times[0] < 0 else None
+    return -times[0] if condition.op in {Op.GT, Op.GE} and times[0] < 0 else None
 
 
 # --- Telling --------------------------------------------------------------------------------------------------------
@@ -728,17 +770,19 @@ def _entity_assumptions(workload: Workload, entity: Entity) -> Iterator[Assumpti
         if attribute.size is None:
             yield Assumption(f"{entity.name}.{attribute.name}", "the size of a content", f"{CONTENT_SIZE:,} B", _BYTES)
     is_derived = entity.singleton or (grows(entity) and created(workload, entity))
-    # Nobody knows how many values an attribute has: `~25K per warehouseId`.
-    is_stated = any(
-        limit.count is not None and (not limit.per or workload.entity(limit.per)) for limit in entity.cardinality
-    )
-    if not is_derived and not is_stated:
+    if not is_derived and not _is_count_stated(workload, entity):
         yield Assumption(entity.name, "the number of items", f"{count_of(workload, entity):,}", _MANY)
     is_counted_by_time = not counterparts(workload, entity) and _count_by_growth(workload, entity)
     if entity.retention is None and (is_counted_by_time or _keeps_by_time(workload, entity)):
         lifetime = f"{retention_of(entity) // _DAY} days"
         subject = "the number of items" if is_counted_by_time else "the number of items that are kept beside it"
         yield Assumption(entity.name, "the time that an item is kept", lifetime, f"{subject} depends on it")
+
+
+def _is_count_stated(workload: Workload, entity: Entity) -> bool:
+    """Whether a cardinality gives the number of items. Nobody knows how many values `~25K per warehouseId` has."""
+    owner_names = [limit.per for limit in entity.cardinality if limit.count is not None]
+    return any(not name or workload.entity(name) for name in owner_names)
 
 
 def _keeps_by_time(workload: Workload, entity: Entity) -> bool:
@@ -782,7 +826,8 @@ def _read_assumptions(workload: Workload, read: Read) -> Iterator[Assumption]:
 def _guessed_values(resolved: ResolvedRead) -> Iterator[Assumption]:
     """Attributes with an equality input whose number of distinct values is a guess."""
     workload, entity = resolved.workload, resolved.entities[0]
-    given_names = [clause.input.attribute for clause in resolved.clauses if clause.is_value and not clause.input.many]
+    equalities = [clause.input for clause in resolved.clauses if clause.is_value]
+    given_names = [condition.attribute for condition in equalities if not condition.many]
     if identified(entity, given_names):
         return
     for name in given_names:
@@ -795,12 +840,10 @@ def _guessed_shares(resolved: ResolvedRead) -> Iterator[Assumption]:
     """Constants of a read, whose part of all items is a guess: each value is taken to be as frequent."""
     for clause in resolved.clauses:
         condition = clause.input
+        if condition.keeps is not None or condition.filter:
+            continue
         is_constant = condition.op in (Op.EQ, Op.IN) and condition.values
-        if (
-            condition.keeps is None
-            and not condition.filter
-            and (is_constant or condition.op in (Op.EXISTS, Op.NOT_EXISTS))
-        ):
+        if is_constant or condition.op in (Op.EXISTS, Op.NOT_EXISTS):
             subject = f"the part of the items with {write_inputs((condition,))}"
             yield Assumption(resolved.read.id, subject, f"{kept_by(resolved.workload, clause):.0%}", _ASKED)
 
@@ -822,10 +865,9 @@ def several(workload: Workload, write: Write, entity: Entity) -> int | None:
 def _declared_number(workload: Workload, write: Write, entity: Entity) -> int | None:
     entity_names = {*write.entities, *(action.entity for action in write.actions)} - {entity.name}
     input_names = frozenset(input_.attribute for input_ in write.inputs if not input_.many)
-    counts = [
-        math.ceil(limit.count)
-        for limit in entity.cardinality
-        if limit.count is not None
-        and (limit.per in entity_names or _holding_names(workload, entity, limit.per, input_names))
-    ]
+    counts: list[int] = []
+    for limit in entity.cardinality:
+        if limit.count is not None:
+            is_for_write = limit.per in entity_names or _holding_names(workload, entity, limit.per, input_names)
+            counts += [math.ceil(limit.count)] if is_for_write else []
     return min(counts, default=None)

@@ -66,14 +66,15 @@ def background(workload: Workload, design: Design, large: Sequence[ContentCost])
     """The requests in the background of a mapped design, with `large` contents."""
     figures = Estimates(design, workload)
     all_refreshes = refreshes(workload, design)
-    contents = tuple(line for content in large for line in _content_lines(workload, figures, content))
+    contents: list[BackgroundCost] = []
+    for content in large:
+        contents += _content_lines(workload, figures, content)
     expiry_lines = tuple(_expiry_lines(workload, design))
     lines = (*map(_refresh_line, all_refreshes), *contents, *expiry_lines)
     if any(refresh.bound.within is not None for refresh in all_refreshes):
+        in_parts = [content for content in large if not content.stored]
         part_records = sum(
-            content.rate * content.part_count + content.deletes * content.part_count
-            for content in large
-            if not content.stored
+            content.rate * content.part_count + content.deletes * content.part_count for content in in_parts
         )
         most_calls = _most_calls(workload, design)
         records = part_records + sum(line.rate for line in expiry_lines)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from prejoin.constructs.contents import BESIDE_PART, part_count, part_size
 from prejoin.constructs.registry import keeps_contents
-from prejoin.design.cost.assumptions import SEVERAL, count_of, grows, per_second, several
+from prejoin.design.cost.assumptions import count_of, grows, rate_of
 from prejoin.design.model import Design, Operation
 from prejoin.design.requests.literal import ObjectRequest, PartRequest
 from prejoin.design.requests.lower import literal_requests
@@ -158,8 +158,11 @@ class ContentCost(Model, frozen=True):
 
 def contents(workload: Workload, design: Design) -> tuple[ContentCost, ...]:
     """The large contents of the entities of a design, in document order."""
-    stored_entities = (entity for entity in workload.entities if design.item(entity.name))
-    return tuple(content for entity in stored_entities for content in entity_contents(workload, design, entity))
+    lines: list[ContentCost] = []
+    for entity in workload.entities:
+        if design.item(entity.name):
+            lines += entity_contents(workload, design, entity)
+    return tuple(lines)
 
 
 def entity_contents(workload: Workload, design: Design, entity: Entity) -> Iterator[ContentCost]:
@@ -188,11 +191,11 @@ def stored_contents(operation: Operation, workload: Workload, design: Design) ->
 
 def _write_rate(workload: Workload, entity: Entity, attribute: Attribute) -> float:
     """How many contents are written in a second."""
-    total = 0.0
-    for write, action in _actions(workload, entity):
-        if action.verb in (Verb.CREATE, Verb.PUT) or _changes(write, action, entity, attribute):
-            total += per_second(write.rate) * _items(workload, write, action, entity)
-    return total
+
+    def is_written(write: Write, action: Action) -> bool:
+        return action.verb in (Verb.CREATE, Verb.PUT) or _changes(write, action, entity, attribute)
+
+    return rate_of(workload, entity, is_written)
 
 
 def _delete_rate(workload: Workload, entity: Entity, attribute: Attribute) -> float:
@@ -200,28 +203,17 @@ def _delete_rate(workload: Workload, entity: Entity, attribute: Attribute) -> fl
 
     A put creates items as long as their number grows. Otherwise it replaces one, with its content.
     """
-    total = 0.0
-    for write, action in _actions(workload, entity):
-        replaces = action.verb is Verb.PUT and not grows(entity)
-        if replaces or action.verb is Verb.DELETE or _changes(write, action, entity, attribute):
-            total += per_second(write.rate) * _items(workload, write, action, entity)
-    return total
+    removing_verbs = (Verb.DELETE,) if grows(entity) else (Verb.DELETE, Verb.PUT)
 
+    def is_deleted(write: Write, action: Action) -> bool:
+        return action.verb in removing_verbs or _changes(write, action, entity, attribute)
 
-def _actions(workload: Workload, entity: Entity) -> Iterator[tuple[Write, Action]]:
-    for write in (*workload.writes, *workload.deletes):
-        for action in write.actions:
-            if action.entity == entity.name:
-                yield write, action
+    return rate_of(workload, entity, is_deleted)
 
 
 def _changes(write: Write, action: Action, entity: Entity, attribute: Attribute) -> bool:
     """Whether an update changes an attribute."""
     return action.updates and any(change.attribute == attribute.name for change in changes(write, action, entity))
-
-
-def _items(workload: Workload, write: Write, action: Action, entity: Entity) -> int:
-    return (several(workload, write, entity) or SEVERAL) if action.many else 1
 
 
 def _pages(size: int) -> Iterator[int]:

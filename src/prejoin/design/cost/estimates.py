@@ -62,7 +62,7 @@ from prejoin.workload.model import (
     Workload,
     Write,
 )
-from prejoin.workload.program.resolved_read import Role, resolve_read
+from prejoin.workload.program.resolved_read import Clause, Role, resolve_read
 
 _BUCKET_SIZES = {"year": 4, "month": 7, "week": 8, "day": 10, "hour": 13}
 
@@ -87,8 +87,8 @@ class Estimates:
             return []
         first = operation.requests[0]
         if request.counter:
-            read = min(self.items(pattern, first), self.found(pattern, first, request.counter.entity))
-            return [PageRead(self.size(request.counter), read * request.shards)]
+            items = min(self.items(pattern, first), self.items_found(pattern, first, request.counter.entity))
+            return [PageRead(self.size(request.counter), items * request.shards)]
         if request is not first:
             return [PageRead(size, self.items(pattern, first)) for size in sizes]  # one request for each item found
         times = float(pattern.limit or LISTED) if request.each else 1.0
@@ -117,12 +117,12 @@ class Estimates:
         """The number of items that one call of a read returns, of all its entities."""
         limit = read.limit or read.page
         share = self._share_passing(read, request)
-        number = max(1.0, share * sum(self.found(read, request, name) for name in request.entities))
+        number = max(1.0, share * sum(self.items_found(read, request, name) for name in request.entities))
         if request.each:
             number *= LISTED
         return min(number, float(limit)) if limit else number
 
-    def found(self, read: Read, request: Request, name: str) -> float:
+    def items_found(self, read: Read, request: Request, name: str) -> float:
         """The number of items of an entity that the keys find in one call, on all pages, before any filter."""
         entity = self.workload.entity(name)
         if entity is None:
@@ -130,28 +130,28 @@ class Estimates:
         if read.result is Result.ONE and len(request.entities) == 1 and not request.filters:
             return 1.0
         tested_inputs = request.tested_inputs
-        clauses = [
-            clause
-            for clause in resolve_read(self.workload, read).clauses
-            if clause.input not in tested_inputs and name in clause.bound
-        ]
-        counted_names = [
-            clause.bound[name].name for clause in clauses if clause.is_value and clause.input.keeps is None
-        ]
-        number = count_by(self.workload, entity, counted_names)
-        for clause in clauses:
-            match clause.role:
-                case Role.EQUAL | Role.OPTIONAL:
-                    number *= 1 if clause.input.keeps is None else clause.input.keeps / 100
-                case Role.RANGE:
-                    number *= share_within(self.workload, entity, clause.input)
-                case Role.MEMBERSHIP:
-                    number *= kept_by(self.workload, clause)
-                case Role.FILTER:
-                    pass
-                case _:
-                    assert_never(clause.role)
+        own_clauses = [clause for clause in resolve_read(self.workload, read).clauses if name in clause.bound]
+        key_clauses = [clause for clause in own_clauses if clause.input not in tested_inputs]
+        # A share that the document states replaces the count of values.
+        values = [clause for clause in key_clauses if clause.is_value and clause.input.keeps is None]
+        number = count_by(self.workload, entity, [clause.bound[name].name for clause in values])
+        for clause in key_clauses:
+            number *= self._share_found(entity, clause)
         return max(1.0, number)
+
+    def _share_found(self, entity: Entity, clause: Clause) -> float:
+        """The fraction of items that an input of a key finds; 1 for a value, of which the number of items is known."""
+        match clause.role:
+            case Role.EQUAL | Role.OPTIONAL:
+                return 1.0 if clause.input.keeps is None else clause.input.keeps / 100
+            case Role.RANGE:
+                return share_within(self.workload, entity, clause.input)
+            case Role.MEMBERSHIP:
+                return kept_by(self.workload, clause)
+            case Role.FILTER:
+                return 1.0
+            case _:
+                assert_never(clause.role)
 
     def _share_passing(self, read: Read, request: Request) -> float:
         """The fraction of the items read that pass the filters of a request."""
@@ -161,15 +161,14 @@ class Estimates:
 
     def _query(self, read: Read, request: Request) -> Iterator[PageRead]:
         """The pages of one Query, for each shard and time bucket, limited by the page size and by 1 MB."""
-        counts = {name: self.found(read, request, name) for name in request.entities}
+        counts = {item.entity: self.items_found(read, request, item.entity) for item in self._item_names(request)}
         total = sum(counts.values())
-        sizes = dict(
-            zip(request.entities, (self.size(n, request.slot) for n in self._item_names(request)), strict=True)
-        )
-        average = sum(counts[name] * sizes[name] for name in counts) / total
+        sizes = [counts[item.entity] * self.size(item, request.slot) for item in self._item_names(request)]
+        average = sum(sizes) / total
         buckets = float(self._buckets(read, request))
         items_of_query = total / buckets / request.shards
-        if limit := read.limit or read.page:
+        limit = read.limit or read.page
+        if limit:
             wanted_items = limit / self._share_passing(read, request)
             items_read = min(items_of_query, wanted_items)
             # Time buckets are read one after the other until there are enough items.
@@ -189,8 +188,9 @@ class Estimates:
     def _buckets(self, read: Read, request: Request) -> int:
         if not request.bucket:
             return 1
-        for condition in read.inputs:
-            if condition.op in RANGES and (seconds := span(condition)) is not None:
+        ranges = [condition for condition in read.inputs if condition.op in RANGES]
+        for seconds in map(span, ranges):
+            if seconds is not None:
                 return seconds // BUCKET_SECONDS[request.bucket] + 1
         return BUCKETS
 
@@ -206,10 +206,10 @@ class Estimates:
             if isinstance(write, Write) and _is_expiry(write, action):
                 continue  # DynamoDB does not charge for expiry
             times = float(self._times(write, action)) if isinstance(write, Write) and action.many else 1.0
-            for entry in self.touched(action):
+            for entry in self.entries_of(action):
                 yield replace(entry, times=entry.times * times)
 
-    def touched(self, action: ItemAction) -> Iterator[EntryWrite]:
+    def entries_of(self, action: ItemAction) -> Iterator[EntryWrite]:
         """The effect of an action on one item and its index entries."""
         item_name = action.item
         name, copy = item_name.entity, item_name.copy
@@ -224,7 +224,7 @@ class Estimates:
             yield _entry_write(TABLE, self.size(action.item), action.action)
         elif copy and action.action is Did.UPDATE and self._moves(action, entity, item):
             for did in (Did.DELETE, Did.PUT):
-                yield from self.touched(replace(action, action=did))
+                yield from self.entries_of(replace(action, action=did))
         elif not (copy and action.action is Did.UPDATE and self._changes_nothing_held(action, entity, item)):
             for facet in self.facets[name, copy]:
                 yield from self._entries(action, entity, facet)
@@ -369,14 +369,14 @@ def share_in(workload: Workload, entity: Entity, facet: keys.Facet) -> float:
 
 def chances(workload: Workload, action: ItemAction, entity: Entity, facet: keys.Facet) -> tuple[float, float, float]:
     """The fractions of written items that are in a facet before and after, only after, and only before."""
-    unmoved = stays = before = after = 1.0
+    # An item enters, leaves or stays in a sparse index; `constant` is the part by conditions that nothing changes.
+    constant = stays = before = after = 1.0
+    changes = {change.attribute: change for change in action.changes}
     for when in _conditions(entity, facet):
         share = _share(workload, entity, when)
-        change = next(
-            (change_of_item for change_of_item in action.changes if change_of_item.attribute == when.attribute), None
-        )
+        change = changes.get(when.attribute)
         if action.action is Did.UPDATE and change is None:
-            unmoved *= share
+            constant *= share
             continue
         met_before, met_after = _share_before(action, when, entity, share), _share_after(change, when, entity, share)
         before, after = before * met_before, after * met_after
@@ -387,8 +387,8 @@ def chances(workload: Workload, action: ItemAction, entity: Entity, facet: keys.
     if action.action is Did.DELETE:
         return 0.0, 0.0, before
     if before == after == 1.0:
-        return unmoved, 0.0, 0.0
-    return unmoved * stays, unmoved * after * (1 - before), unmoved * before * (1 - after)
+        return constant, 0.0, 0.0
+    return constant * stays, constant * after * (1 - before), constant * before * (1 - after)
 
 
 def changed_by(action: ItemAction, entity: Entity) -> set[str]:
@@ -400,7 +400,8 @@ def _conditions(entity: Entity, facet: keys.Facet) -> Iterator[keys.When]:
     """The conditions for an item to be in a facet: the stated ones, and the presence of its key attributes."""
     yield from facet.when
     tested_names = {when.attribute for when in facet.when}
-    for name in dict.fromkeys(name for form in (facet.pk, facet.sk) if form for name in _required_attributes(form)):
+    key_names = [*_required_attributes(facet.pk), *(_required_attributes(facet.sk) if facet.sk else ())]
+    for name in dict.fromkeys(key_names):
         attribute = entity.attribute(name)
         if attribute and attribute.optional and name not in tested_names:
             yield keys.When(name)
@@ -424,11 +425,14 @@ def is_share_stated(workload: Workload, entity: Entity, facet: keys.Facet) -> bo
 
 def _share_before(action: ItemAction, when: keys.When, entity: Entity, share: float) -> float:
     """The fraction of items that meet a condition before a write: all or none if the write has a condition on it."""
-    tests = [test for test in action.conditions if isinstance(test, Leaf) and test.attribute == when.attribute]
+    leaves = [test for test in action.conditions if isinstance(test, Leaf)]
+    tests = [leaf for leaf in leaves if leaf.attribute == when.attribute]
     if when.absent and any(isinstance(test, Absence) for test in tests):
         return 1.0
-    required_values = [test.values[0] for test in tests if isinstance(test, Comparison) and test.op is Op.EQ]
-    return _share_with_value(required_values[0] if required_values else None, when, entity, share)
+    for test in tests:
+        if isinstance(test, Comparison) and test.op is Op.EQ:
+            return _share_with_value(test.values[0], when, entity, share)
+    return _share_with_value(None, when, entity, share)
 
 
 def _share_after(change: ItemChange | None, when: keys.When, entity: Entity, share: float) -> float:

@@ -67,25 +67,18 @@ def excess(resolved: ResolvedRead, tested: Sequence[Clause] = ()) -> Excess | No
     estimate = _estimate(resolved, [clause for clause in resolved.clauses if clause not in filter_clauses])
     if not estimate.items or estimate.is_one_item:
         return None
-    share_returned = kept_by_all(resolved, filter_clauses)
-    limit = read.limit or read.page
-    # A call reads until its page is full, past the items that the filter leaves out.
-    share_read = min(1.0, limit / share_returned / estimate.items) if limit else 1.0
-    size = estimate.size * share_read
-    if read.paginated and not limit:
-        size = min(size, PAGE_SIZE)
-    consistency = STRONG if read.is_consistent else EVENTUAL
-    returned_units = read_units(round(min(size, estimate.size * share_read * share_returned)), consistency)
-    units = math.ceil(size / READ_UNIT_SIZE) * consistency
+    call = _estimate_call(resolved, estimate, kept_by_all(resolved, filter_clauses))
     is_assumed = estimate.is_assumed or any(_is_share_guessed(resolved, clause) for clause in filter_clauses)
     margin = MARGIN if is_assumed else 1
-    exceeds_page = size > PAGE_SIZE * margin and (bool(filter_clauses) or not limit)
-    is_undeclared = any(not clause.input.filter for clause in filter_clauses)
-    is_wasteful = units > returned_units * FACTOR * margin and is_undeclared and not resolved.counts
+    # A limit or a page size accepts a large result, of which everything is returned.
+    has_limit = bool(read.limit or read.page)
+    exceeds_page = call.size > PAGE_SIZE * margin and (bool(filter_clauses) or not has_limit)
+    is_declared = all(clause.input.filter for clause in filter_clauses)
+    is_wasteful = call.units > call.returned_units * FACTOR * margin and not is_declared and not resolved.counts
     if not exceeds_page and not is_wasteful:
         return None
-    names = tuple(clause.name for clause in filter_clauses)
-    return Excess(round(size), units, returned_units, names, resolved.counts)
+    names = tuple([clause.name for clause in filter_clauses])
+    return Excess(round(call.size), call.units, call.returned_units, names, resolved.counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +90,32 @@ class _KeyEstimate:
     is_assumed: bool
     """Whether a number rests on an assumption, not on a figure of the document."""
     is_one_item: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _CallEstimate:
+    """What one call reads, and what it returns of it."""
+
+    size: float
+    units: float
+    returned_units: float
+
+
+def _estimate_call(resolved: ResolvedRead, estimate: _KeyEstimate, share_returned: float) -> _CallEstimate:
+    """What a call reads. With a limit it reads until its page is full, past the items that the filter leaves out.
+
+    A read of pages without a size ends a call after 1 MB.
+    """
+    read = resolved.read
+    limit = read.limit or read.page
+    share_read = min(1.0, limit / share_returned / estimate.items) if limit else 1.0
+    size = estimate.size * share_read
+    if read.paginated and not limit:
+        size = min(size, PAGE_SIZE)
+    consistency = STRONG if read.is_consistent else EVENTUAL
+    returned_size = round(min(size, estimate.size * share_read * share_returned))
+    units = math.ceil(size / READ_UNIT_SIZE) * consistency
+    return _CallEstimate(size, units, read_units(returned_size, consistency))
 
 
 def _estimate(resolved: ResolvedRead, key_clauses: Sequence[Clause]) -> _KeyEstimate:
@@ -176,5 +195,6 @@ def _entry_size(resolved: ResolvedRead, entity: Entity) -> int:
     """Bytes of an entry in the smallest index that would do: the keys, and the wanted attributes if they are named."""
     if not resolved.read.needs and not resolved.counts:
         return size_of(entity)
-    wanted = {*resolved.wanted_of(entity), *(clause.name for clause in resolved.clauses)}
-    return min(size_of(entity), KEY_SIZE + sum(len(n) + s for n, s in value_sizes(entity).items() if n in wanted))
+    wanted_names = {*resolved.wanted_of(entity), *(clause.name for clause in resolved.clauses)}
+    sizes = [len(name) + size for name, size in value_sizes(entity).items() if name in wanted_names]
+    return min(size_of(entity), KEY_SIZE + sum(sizes))

@@ -82,13 +82,11 @@ def hot_loads(workload: Workload, design: Design) -> tuple[Load, ...]:
 def loads(workload: Workload, design: Design) -> Iterator[Load]:
     """The load of the writes on each key, and of each read, of a mapped design."""
     figures = Estimates(design, workload)
-    writes = (*workload.writes, *workload.deletes)
-    requests = [
-        (write, request)
-        for write in writes
-        if (operation := design.operation(write.id)) and operation.served
-        for request in operation.requests
-    ]
+    requests: list[tuple[Write, Request]] = []
+    for write in (*workload.writes, *workload.deletes):
+        operation = design.operation(write.id)
+        if operation and operation.served:
+            requests += [(write, request) for request in operation.requests]
     yield from write_loads(figures, requests)
     for read in workload.reads:
         operation = design.operation(read.id)
@@ -108,7 +106,7 @@ def write_loads(figures: Estimates, requests: Iterable[tuple[Write, Request]]) -
                 facet = None if target.apart else figures.facet(*key)
                 if facet is None:
                     continue
-                names, shards = _partition(facet)
+                names, shards = partition_of(facet)
                 calls = peak(write.rate) * entry.times
                 units = calls * units_of(entry, request.call is Call.TRANSACT_WRITE)
                 entity = workload.entity(target.entity)
@@ -126,17 +124,21 @@ def read_loads(figures: Estimates, read: Read, operation: Operation) -> Iterator
         key = (name, request.copy_of(name), request.slot)
         entity, facet = workload.entity(name), figures.facet(*key)
         if facet is not None and entity is not None and not request.counter:
-            names, shards = _partition(facet)
+            names, shards = partition_of(facet)
             units = peak(read.rate) * read_units_of(operation, request, figures)
             share = read_share(workload, entity, names, read) / shards
             yield Load(*key, peak(read.rate), units, share, read.id)
 
 
-def _partition(facet: keys.Facet) -> tuple[tuple[str, ...], int]:
+def partition_of(facet: keys.Facet) -> tuple[tuple[str, ...], int]:
     """The attributes that distinguish partitions, and the number of shards. Current items share a time bucket."""
-    fields = [field for field in facet.pk.fields if not field.encoding.shards and not field.encoding.bucket]
-    shards = math.prod(field.encoding.shards or 1 for field in facet.pk.fields)
-    return tuple(dict.fromkeys(field.attribute for field in fields)), shards
+    names: dict[str, None] = {}
+    shards = 1
+    for field in facet.pk.fields:
+        shards *= field.encoding.shards or 1
+        if not field.encoding.shards and not field.encoding.bucket:
+            names[field.attribute] = None
+    return tuple(names), shards
 
 
 # --- Shares -----------------------------------------------------------------------------------------------------------
@@ -144,9 +146,8 @@ def _partition(facet: keys.Facet) -> tuple[tuple[str, ...], int]:
 
 def write_share(workload: Workload, entity: Entity, names: Sequence[str], write: Write) -> float:
     """The fraction of a write in the busiest partition. An item is created once, so that no single one is hot."""
-    creates = any(action.verb is Verb.CREATE for action in write.actions if action.entity == entity.name)
-    once = creates and identified(entity, names)
-    declared_share = 0.0 if once else hottest(workload, entity, names, write.rate)
+    is_created = any(action.verb is Verb.CREATE for action in write.actions if action.entity == entity.name)
+    declared_share = 0.0 if is_created and identified(entity, names) else hottest(workload, entity, names, write.rate)
     return max(declared_share, partition_share(workload, entity, names))
 
 
@@ -162,18 +163,22 @@ def unnamed_hottest(workload: Workload, entity: Entity, names: Sequence[str]) ->
     """
     if len(names) < 2:
         return ()
-    return tuple(
-        pattern.id
-        for pattern in workload.patterns
-        if pattern.rate and pattern.rate.hottest and not pattern.rate.hottest_of and _concerns(pattern, entity, names)
-    )
+    unnamed_patterns = filter(_has_unnamed_hottest, workload.patterns)
+    return tuple([pattern.id for pattern in unnamed_patterns if _concerns(pattern, entity, names)])
+
+
+def _has_unnamed_hottest(pattern: Pattern) -> bool:
+    rate = pattern.rate
+    return rate is not None and bool(rate.hottest) and not rate.hottest_of
 
 
 def _concerns(pattern: Pattern, entity: Entity, names: Sequence[str]) -> bool:
     if isinstance(pattern, Read):
         return entity.name in pattern.entities
-    once = identified(entity, names)
-    return any(a.entity == entity.name and not (once and a.verb is Verb.CREATE) for a in pattern.actions)
+    verbs = {action.verb for action in pattern.actions if action.entity == entity.name}
+    if identified(entity, names):
+        verbs.discard(Verb.CREATE)  # an item is created once
+    return bool(verbs)
 
 
 def partition_share(workload: Workload, entity: Entity, names: Sequence[str]) -> float:
@@ -185,5 +190,5 @@ def partition_share(workload: Workload, entity: Entity, names: Sequence[str]) ->
 
 def is_common(entity: Entity, names: Sequence[str]) -> bool:
     """Whether most items share a partition: it is constant, or consists of enums and booleans."""
-    kinds = [a.type for name in names if (a := entity.attribute(name))]
-    return all(kind.values or kind.kind is Kind.BOOLEAN for kind in kinds)
+    types = [attribute.type for attribute in map(entity.attribute, names) if attribute]
+    return all(type_.values or type_.kind is Kind.BOOLEAN for type_ in types)

@@ -94,7 +94,8 @@ def pattern_weight(pattern: Pattern) -> int:
 
 def weight_of(workload: Workload, patterns: Iterable[str]) -> int:
     """The weight of several patterns that are not served, by their ids."""
-    return sum(pattern_weight(pattern) for id_ in patterns if (pattern := workload.pattern(id_)))
+    lost_patterns = map(workload.pattern, patterns)
+    return sum(pattern_weight(pattern) for pattern in lost_patterns if pattern)
 
 
 def complexity(workload: Workload, design: Design) -> Decimal:
@@ -103,19 +104,22 @@ def complexity(workload: Workload, design: Design) -> Decimal:
 
 
 def _complexity(workload: Workload, design: Design, hot: int) -> Decimal:
-    def of_key(guard: Guard) -> bool:
-        entity = workload.entity(guard.entity)
-        return entity is not None and {a.name for a in entity.id} == set(guard.attributes)
-
+    guards_of_keys = sum(_is_of_key(workload, guard) for guard in design.guards)
     counts = {
         "index": len(design.indexes),
         "copy": len(design.copies),
-        "guard": len(design.guards) - sum(map(of_key, design.guards)),
-        "guard of a key": sum(map(of_key, design.guards)),
+        "guard": len(design.guards) - guards_of_keys,
+        "guard of a key": guards_of_keys,
         "fan-out read": sum(fans_out(o) for o in design.operations if _is_read(workload, o)),
         "hot partition": hot,
     }
     return sum((WEIGHTS[kind] * count for kind, count in counts.items()), STORE if design.stores else Decimal())
+
+
+def _is_of_key(workload: Workload, guard: Guard) -> bool:
+    """Whether a guard keeps the id unique, because the key in the table is made of more than the id."""
+    entity = workload.entity(guard.entity)
+    return entity is not None and {a.name for a in entity.id} == set(guard.attributes)
 
 
 def fans_out(operation: Operation) -> bool:

@@ -16,7 +16,7 @@ from prejoin import keys
 from prejoin.constructs.construct import RefreshedConstruct
 from prejoin.constructs.refreshed import refreshed_in
 from prejoin.constructs.registry import all_constructs
-from prejoin.design.cost.assumptions import SEVERAL, count_by, per_second, several
+from prejoin.design.cost.assumptions import count_by, number_of_items, per_second
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.units import units_of
 from prejoin.design.mapping.addressing import placing
@@ -167,6 +167,5 @@ def change_rate(workload: Workload, bound: RefreshedConstruct) -> float:
     total = 0.0
     for write in source_writes(workload, bound):
         for action in bound.source_changes(write):
-            sources = (several(workload, write, bound.source) or SEVERAL) if action.many else 1
-            total += per_second(write.rate) * sources
+            total += per_second(write.rate) * number_of_items(workload, write, action, bound.source)
     return total

@@ -23,6 +23,7 @@ from prejoin.design.layout.projection import WORTH
 from prejoin.design.mapping.facets import is_natural, planner_facet
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design, Facet, Item, KeyAttribute, Operation, Slot
+from prejoin.design.pins import pins_of
 from prejoin.design.solver.fixed_keys import free_name
 from prejoin.protocol.limits import INDEX_PARTITION_ATTRIBUTES, INDEX_SORT_ATTRIBUTES
 from prejoin.workload.model import Entity, IndexKeyForm, IndexKeys, Workload
@@ -100,7 +101,8 @@ def _with_index(design: Design, slot: Slot, pk: tuple[KeyAttribute, ...], sk: tu
 
 def decided_form(workload: Workload) -> IndexKeyForm | None:
     """The form of index keys that a decision demands."""
-    return next((d.pin.form for d in workload.decisions if isinstance(d.pin, IndexKeys)), None)
+    decided_forms = [pin.form for pin in pins_of(workload, IndexKeys)]
+    return decided_forms[0] if decided_forms else None
 
 
 def is_natural_index(design: Design, slot: Slot) -> bool:

@@ -12,7 +12,7 @@ from prejoin.design.counters import counters_of, with_kept
 from prejoin.design.layout.growth import with_recorded_attributes
 from prejoin.design.layout.key_words import KeyWords, free_type
 from prejoin.design.model import TABLE, Design, Facet, Guard, Item, KeyAttribute, Slot
-from prejoin.design.solver.candidates import Candidate, extendable
+from prejoin.design.solver.candidates import Candidate, declared_groups, extendable
 from prejoin.design.solver.fixed_keys import free_name, key_names, names_in
 from prejoin.design.solver.placement import BASE, OWN, Placement, Problem, Selection
 from prejoin.design.stores import stores_of
@@ -69,8 +69,10 @@ def _ttl_attribute(workload: Workload) -> str:
 
 def _end_of_constructs(workload: Workload) -> str:
     """The TTL attribute of a table in which only items of constructs expire; empty if they do not."""
-    have_ends = any(bound.ends for entity in workload.entities for bound in lines_of(entity))
-    return free_name("expiresAt", workload) if have_ends else ""
+    for entity in workload.entities:
+        if any(bound.ends for bound in lines_of(entity)):
+            return free_name("expiresAt", workload)
+    return ""
 
 
 def _item(
@@ -88,10 +90,10 @@ def _item(
         return Item(name, free_type(name, problem.fixed.design), facets)
     # A copy is named after its partition; a second one with the same partition gets its number.
     copy = _copy_name(words.parents_first(placement))
-    while any((item.entity, item.copy) == (name, copy) for item in items):
+    tags = {item.name: item.tag for item in items}
+    while f"{name}/{copy}" in tags:
         copy += f"-{number}"
-    own = next((item for item in items if item.entity == name and not item.copy), None)
-    return Item(name, f"{own.tag if own else name}.{copy}", facets, copy)
+    return Item(name, f"{tags.get(name, name)}.{copy}", facets, copy)
 
 
 def _slots(problem: Problem, selection: Selection) -> tuple[Slot, ...]:
@@ -127,14 +129,14 @@ def _table_name(workload: Workload) -> str:
 
 
 def _guards(workload: Workload, selection: Selection) -> Iterable[Guard]:
-    bases = {p.entity: p.candidate for p in selection.placed if (p.item, p.slot) == (OWN, BASE)}
+    bases = {placement.entity: placement.candidate for placement in selection.placed if placement.is_base}
     for entity in workload.entities:
         yield from guards_of(workload, entity, bases[entity.name])
 
 
 def guards_of(workload: Workload, entity: Entity, base: Candidate) -> Iterator[Guard]:
     """Guards for unique values, and for a natural id that is only a part of the table's key."""
-    groups = [(a.name,) for a in entity.attributes if a.unique and not a.id] + list(entity.unique)
+    groups = declared_groups(entity)
     ids = tuple(a.name for a in entity.id)
     if ids and set(base.attributes) > set(ids) and not extendable(workload, entity) and not base.fixed:
         groups.append(ids)

@@ -20,13 +20,14 @@ from prejoin.design.cost.assumptions import (
 from prejoin.design.cost.heat import MOST_SHARDS, Load, is_common, write_share
 from prejoin.design.cost.upkeep import entries, items_of, share_of, steps_on
 from prejoin.design.counters import counters_of, is_spread
+from prejoin.design.pins import is_refused, least_limit, pins_of
 from prejoin.design.solver.candidates import Candidate, serves
 from prejoin.design.solver.needs import ReadNeeds
 from prejoin.protocol.limits import GB
 from prejoin.protocol.prices import write_units
 from prejoin.types import Kind
 from prejoin.workload.lookup import bare_name, identified
-from prejoin.workload.model import AtMost, Attribute, Entity, Op, Read, Spread, Without, Workload
+from prejoin.workload.model import Attribute, Entity, Op, Read, Spread, Workload
 
 MOST_BYTES = 10 * GB
 """A larger partition of an unbounded entity is split by time. It is the limit of a partition with a local index, and
@@ -63,8 +64,7 @@ def shards_of(
     It is in the `table` or in an index. With a `bucket`, time cuts its size already. A partition of one
     item is not split: see `spread_by`. Neither is a key in the table without the id, which keeps a value unique.
     """
-    pins = [decision.pin for decision in workload.decisions]
-    if Without("shards", entity.name) in pins or spread_by(workload, entity, candidate) is None:
+    if is_refused(workload, "shards", entity.name) or spread_by(workload, entity, candidate) is None:
         return 1
     if table and not {a.name for a in entity.id}.issubset(candidate.attributes):
         return 1
@@ -73,17 +73,19 @@ def shards_of(
     decided_number = _decided_shards(workload, entity)
     if decided_number and (sufficient > 1 or is_common(entity, candidate.pk)):
         return decided_number
-    limits = [pin.count for pin in pins if isinstance(pin, AtMost) and pin.what == "shards"]
-    return min([sufficient, *(max(1, limit) for limit in limits)])
+    limit = least_limit(workload, "shards")
+    return sufficient if limit is None else min(sufficient, max(1, limit))
 
 
 def _decided_shards(workload: Workload, entity: Entity) -> int:
     """The number of shards that a decision demands for an entity; 0 if none does."""
-    for decision in workload.decisions:
-        pin = decision.pin
-        if isinstance(pin, Spread) and pin.entity == entity.name and pin.shards:
-            return pin.shards
-    return 0
+    numbers = [pin.shards for pin in _spread_pins(workload, entity) if pin.shards]
+    return numbers[0] if numbers else 0
+
+
+def _spread_pins(workload: Workload, entity: Entity) -> list[Spread]:
+    """The decisions that split the partitions of an entity into shards or by time."""
+    return [pin for pin in pins_of(workload, Spread) if pin.entity == entity.name]
 
 
 def _shards_by_size(workload: Workload, entity: Entity, candidate: Candidate, bucket: bool) -> int:
@@ -125,19 +127,23 @@ def bucket_of(
     That applies to a partition of all items, unless they are declared to be few; to a smaller one if it is decided, or
     if it outgrows a partition.
     """
-    spread_pins = [d.pin for d in workload.decisions if isinstance(d.pin, Spread) and d.pin.entity == entity.name]
-    unit = next((pin.bucket for pin in spread_pins if pin.bucket), "")
-    if not spread_pins:
-        unit = _needed_unit(workload, entity, candidate)
-    holds_all_items = not (candidate.pk or candidate.sparse or spread_pins)
-    if not unit and holds_all_items and _is_large(workload, entity):
-        unit = "day"
-    if not unit:
-        return None
-    if any(d.pin in (AtMost("buckets", 0), Without("buckets", entity.name)) for d in workload.decisions):
+    unit = _unit_of_time(workload, entity, candidate)
+    is_forbidden = least_limit(workload, "buckets") == 0 or is_refused(workload, "buckets", entity.name)
+    if not unit or is_forbidden:
         return None
     time = _common_start(entity, candidate, questions)
     return (time, unit) if time else None
+
+
+def _unit_of_time(workload: Workload, entity: Entity, candidate: Candidate) -> str:
+    """The unit of time that should split a partition: as decided, or by its size; empty for none."""
+    spread_pins = _spread_pins(workload, entity)
+    if spread_pins:
+        units = [pin.bucket for pin in spread_pins if pin.bucket]
+        return units[0] if units else ""
+    if candidate.pk:
+        return _needed_unit(workload, entity, candidate)
+    return "day" if not candidate.sparse and _is_large(workload, entity) else ""
 
 
 def _common_start(entity: Entity, candidate: Candidate, questions: Sequence[ReadNeeds]) -> str:
@@ -147,8 +153,10 @@ def _common_start(entity: Entity, candidate: Candidate, questions: Sequence[Read
         return ""
     # The bucket of an item follows from its key only if the key holds the time.
     sort_names = {key.attribute for key in candidate.sk}
-    times = [name for name in starts.pop() if not candidate.pk or name in sort_names]
-    return times[0] if times else ""
+    for name in starts.pop():
+        if not candidate.pk or name in sort_names:
+            return name
+    return ""
 
 
 def _is_large(workload: Workload, entity: Entity) -> bool:
@@ -158,7 +166,7 @@ def _is_large(workload: Workload, entity: Entity) -> bool:
 
 def _needed_unit(workload: Workload, entity: Entity, candidate: Candidate) -> str:
     """The unit of time that keeps a partition of an unbounded entity below 10 GB; empty if it is."""
-    if not candidate.pk or not grows(entity):
+    if not grows(entity):
         return ""
     size = count_by(workload, entity, candidate.pk) * size_of(entity)
     if size <= MOST_BYTES:

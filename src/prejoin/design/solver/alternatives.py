@@ -49,8 +49,7 @@ class Alternatives:
         """
         selected_keys = list(placements)
         for base in selected_keys:
-            is_free_base = (base.item, base.slot) == (OWN, BASE) and not base.candidate.fixed
-            if not is_free_base or self._options.wanted_attributes(base.entity) is None:
+            if not base.is_base or base.candidate.fixed or self._options.wanted_attributes(base.entity) is None:
                 continue
             own = [placement for placement in selected_keys if placement.entity == base.entity]
             for index in own:

@@ -11,6 +11,13 @@ of attributes that never change; or of a unique value that never changes, instea
 A partition should be one of many: a candidate is kept only if, for some read that it serves, the read gives nothing
 that identifies better (`identifies`). So an enum or a boolean is a partition only where nothing better is given.
 
+For example, a read of the orders of a user with a status, newest first, gives these keys for an index, each ending with
+`orderId`, and `userId / orderId` is one of the keys for the table:
+
+    userId / status, placedAt      status / userId, placedAt      status, userId / placedAt
+
+Only the first and the last are kept: a partition by the status alone would be one of few.
+
 Three limits keep the number small. Beyond `MOST_PERMUTED` given attributes only one order is tried. So it is beyond
 `MOST_FREE` attributes in a sort key of the table that no read asks for. A table key holds at most three attributes
 beside the id. These limits are why a solution claims to be the best combination of the candidates, not the best of all
@@ -110,7 +117,7 @@ def serves(candidate: Candidate, need: Need, pk: frozenset[str] | None = None) -
     if candidate.when or candidate.only:
         if not _meets_conditions(candidate, need):
             return False
-        names = names - {attribute for attribute, _ in candidate.when}
+        names = names.difference(dict(candidate.when))
     partition = set(candidate.pk)
     known_names = names | need.filterable
     if not partition <= known_names or (pk is not None and partition != pk):
@@ -172,7 +179,9 @@ def _has_order(keys: Sequence[SortAttribute], order: Sequence[SortAttribute]) ->
 def index_candidates(workload: Workload, entity: Entity, needs: Iterable[Need]) -> list[Candidate]:
     """Keys that serve at least one need, with a partition that is the best for one of the needs it serves."""
     needs = list(needs)
-    candidates = {candidate for need in needs for candidate in _candidates_for(entity, need)}
+    candidates: set[Candidate] = set()
+    for need in needs:
+        candidates.update(_candidates_for(entity, need))
     in_tenant = _within_tenant(workload, entity, candidates)
     return sorted(candidate for candidate in in_tenant if _is_best(workload, entity, candidate, needs))
 
@@ -201,10 +210,9 @@ def _best_rank(workload: Workload, entity: Entity, names: Iterable[str]) -> int:
 def _is_best(workload: Workload, entity: Entity, candidate: Candidate, needs: Iterable[Need]) -> bool:
     """Whether no attribute that a read gives identifies better than the partition, for one of the reads it serves."""
     rank = _best_rank_in_tenant(workload, entity, candidate.pk)
-    constant_names = {attribute for attribute, _ in candidate.when}
     for need in needs:
         if serves(candidate, need):
-            names = (need.equal_names | need.filterable) - constant_names
+            names = (need.equal_names | need.filterable).difference(dict(candidate.when))
             if rank >= _best_rank_in_tenant(workload, entity, names):
                 return True
     return False
@@ -234,21 +242,32 @@ def _candidates_for(entity: Entity, need: Need) -> Iterator[Candidate]:
     if tail is None:
         return
     for when, only, filterable in product({(), need.constants}, {(), need.only}, _subsets(sorted(need.filterable))):
-        names = sorted((need.equal_names | set(filterable)) - {attribute for attribute, _ in when})
+        names = sorted(need.equal_names.union(filterable).difference(dict(when)))
         # Leaving everything to a filter would read all items of a tenant.
         if need.filterable and need.tenant.issuperset(names):
             continue
         for pk in _subsets(names):
-            if not pk and names and not (when or only):
-                continue  # one partition for all items, although the read gives something
-            for order in orders_of([name for name in names if name not in pk]):
-                sk = (*map(SortAttribute, order), *(key for key in tail if key.attribute not in pk))
-                type_position = 0
-                if need.is_interleaved:
-                    type_position = len(sk)
-                elif need.is_shared:
-                    type_position = len(order)
-                yield _with_id(entity, Candidate(entity.name, pk, sk, when, type_position, only=only))
+            # One partition for all items, although the read gives something, is worth it only if it is sparse.
+            if pk or not names or when or only:
+                partition = Candidate(entity.name, pk, when=when, only=only)
+                for candidate in _with_sort_keys(partition, need, names, tail):
+                    yield _with_id(entity, candidate)
+
+
+def _with_sort_keys(
+    partition: Candidate, need: Need, names: Sequence[str], tail: Sequence[SortAttribute]
+) -> Iterator[Candidate]:
+    """A partition with its sort keys: the other attributes that the read gives, in each order, then the tail."""
+    remaining_names = [name for name in names if name not in partition.pk]
+    end = [key for key in tail if key.attribute not in partition.pk]
+    for order in orders_of(remaining_names):
+        sk = (*map(SortAttribute, order), *end)
+        type_position = 0
+        if need.is_interleaved:
+            type_position = len(sk)
+        elif need.is_shared:
+            type_position = len(order)
+        yield msgspec.structs.replace(partition, sk=sk, type_position=type_position)
 
 
 def _subsets(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -308,7 +327,8 @@ def _id_candidates(entity: Entity, addable: Sequence[str], needs: Sequence[Need]
     ids = tuple(a.name for a in entity.id)
     name_sets: set[frozenset[str]] = set()
     for size in range(4):
-        name_sets |= {frozenset((*ids, *added_names)) for added_names in combinations(addable[:MOST_FURTHER], size)}
+        for added_names in combinations(addable[:MOST_FURTHER], size):
+            name_sets.add(frozenset((*ids, *added_names)))
     candidates: set[Candidate] = set()
     for names in name_sets:
         for size in range(least_size, len(names) + 1):
@@ -419,8 +439,11 @@ def _is_read_consistently(workload: Workload, names: frozenset[str], needs: Iter
 
 def joined_by(workload: Workload, entity: Entity) -> list[frozenset[str]]:
     """The attributes by which each join finds items of an entity."""
-    joins = [join for read in workload.reads for join in resolve_read(workload, read).joins if join.entity is entity]
-    return [frozenset(link.other.name for link in join.links) for join in joins if join.links]
+    name_sets: list[frozenset[str]] = []
+    for read in workload.reads:
+        joins = [join for join in resolve_read(workload, read).joins if join.entity is entity]
+        name_sets += [frozenset(link.other.name for link in join.links) for join in joins]
+    return list(filter(None, name_sets))
 
 
 def _constant_given_attributes(
@@ -429,10 +452,11 @@ def _constant_given_attributes(
     """Attributes that reads give and that never change: a generated id allows them in the key."""
     if _may_replace(workload, entity):
         return []
+    names: dict[str, None] = {}
+    for need in needs:
+        names |= dict.fromkeys(sorted(need.equal_names))
     excluded_names = {*(a.name for a in entity.id), *addable}
-    names = dict.fromkeys(name for need in needs for name in sorted(need.equal_names))
-    attributes = [entity.attribute(name) for name in names if name not in excluded_names]
-    return [a.name for a in attributes if a is not None and a.mutable is False and not a.optional]
+    return [name for name in names if name not in excluded_names and _can_be_in_base_key(entity, name)]
 
 
 def _is_small(workload: Workload, entity: Entity, needs: Iterable[Need]) -> bool:
@@ -453,12 +477,17 @@ def _is_of_all_items(need: Need) -> bool:
 
 def _addable_attributes(workload: Workload, entity: Entity, needs: Iterable[Need]) -> list[str]:
     """Attributes that the key may hold beside the id without giving one item two keys."""
-    parents = [a.name for a in entity.attributes if a.references and _is_constant(workload, entity, a.name)]
+    references = [a.name for a in entity.attributes if a.references]
+    parents = [name for name in references if _is_constant(workload, entity, name)]
     if _may_replace(workload, entity):
         return [name for name in parents if _is_determined_by_id(workload, entity, name)]
-    orders = [key.attribute for need in needs for key in need.tail if _is_constant(workload, entity, key.attribute)]
-    ids = {a.name for a in entity.id}
-    return list(dict.fromkeys(name for name in (*parents, *orders) if name not in ids))
+    names = dict.fromkeys(parents)
+    for need in needs:
+        order = [key.attribute for key in need.tail]
+        names |= dict.fromkeys(name for name in order if _is_constant(workload, entity, name))
+    for part in entity.id:
+        names.pop(part.name, None)
+    return list(names)
 
 
 def extendable(workload: Workload, entity: Entity) -> bool:
@@ -479,14 +508,16 @@ def unique_keys(workload: Workload, entity: Entity) -> list[frozenset[str]]:
     """
     if not extendable(workload, entity) or _is_put(workload, entity):
         return []  # a put would replace another item with the same value
-    groups = [frozenset({a.name}) for a in entity.attributes if a.unique and not a.id]
-    groups += [frozenset(group) for group in entity.unique]
+    groups = dict.fromkeys(map(frozenset, declared_groups(entity)))
     ids = frozenset(a.name for a in entity.id)
-    return [
-        group
-        for group in dict.fromkeys(groups)
-        if not group >= ids and all(_can_be_in_base_key(entity, name) for name in group)
-    ]
+    without_id = [group for group in groups if not group >= ids]
+    return [group for group in without_id if all(_can_be_in_base_key(entity, name) for name in group)]
+
+
+def declared_groups(entity: Entity) -> list[tuple[str, ...]]:
+    """The groups of attributes that the document declares unique, by an attribute or together."""
+    values = [a for a in entity.attributes if a.unique]
+    return [*((value.name,) for value in values if not value.id), *entity.unique]
 
 
 def _can_be_in_base_key(entity: Entity, name: str) -> bool:
@@ -499,8 +530,11 @@ def _can_be_in_base_key(entity: Entity, name: str) -> bool:
 
 def _is_put(workload: Workload, entity: Entity) -> bool:
     """Whether a write may replace an item, or create it where there is none."""
-    actions = [action for write in workload.writes for action in write.actions]
-    return any(action.entity == entity.name and action.verb in (Verb.PUT, Verb.UPSERT) for action in actions)
+    for write in workload.writes:
+        verbs = [action.verb for action in write.actions if action.entity == entity.name]
+        if Verb.PUT in verbs or Verb.UPSERT in verbs:
+            return True
+    return False
 
 
 def _may_replace(workload: Workload, entity: Entity) -> bool:
@@ -519,8 +553,8 @@ def _is_determined_by_id(workload: Workload, entity: Entity, name: str) -> bool:
         if place is None:
             continue
         parent = place[0]
-        namesakes = [a for a in parent.attributes if root(workload, parent, a) == origin]
-        if any(_is_constant(workload, parent, a.name) for a in namesakes):
+        same_values = [a.name for a in parent.attributes if root(workload, parent, a) == origin]
+        if any(_is_constant(workload, parent, same) for same in same_values):
             return True
     return False
 
@@ -546,8 +580,8 @@ def _is_constant(workload: Workload, entity: Entity, name: str) -> bool:
 def _is_written(workload: Workload, entity: Entity, name: str) -> bool:
     """Whether a write changes an attribute of an existing item."""
     for write in (*workload.writes, *workload.deletes):
-        updates = [action for action in write.actions if action.entity == entity.name and action.updates]
-        for action in updates:
-            if any(change.attribute == name for change in changes(write, action, entity)):
+        for action in write.actions:
+            is_update = action.entity == entity.name and action.updates
+            if is_update and any(change.attribute == name for change in changes(write, action, entity)):
                 return True
     return False

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from prejoin.workload.model import Accept, AtMost, FixedKey, Minimise, OutOfScope, Pin, Under, Without, Workload
+from prejoin.design.pins import least_limit, pins_of
+from prejoin.workload.model import Accept, FixedKey, Minimise, Under, Without, Workload
 
 MOST_INDEXES = 20
 """DynamoDB's default limit of global secondary indexes for a table."""
@@ -31,28 +32,27 @@ class DesignConstraints(msgspec.Struct, frozen=True):
 
 
 def constraints_of(workload: Workload) -> DesignConstraints:
-    pins: list[Pin] = [d.pin for d in workload.decisions if d.pin is not None]
-
-    def most(structure: str, otherwise: int) -> int:
-        return min([otherwise, *(pin.count for pin in pins if isinstance(pin, AtMost) and pin.what == structure)])
-
-    def without(structure: str) -> frozenset[str]:
-        return frozenset(
-            pin.entity for pin in pins if isinstance(pin, Without) and pin.what in (structure, "structures")
-        )
-
     # A pattern with an accepted filter still needs a key; the other accepted patterns do not.
-    aside = {
-        p.pattern for p in pins if isinstance(p, OutOfScope) or (isinstance(p, Accept) and p.how not in _ACCEPTED_COSTS)
-    }
+    accepted = [pin.pattern for pin in pins_of(workload, Accept) if pin.how not in _ACCEPTED_COSTS]
     return DesignConstraints(
-        most("GSIs", MOST_INDEXES),
-        most("copies", UNLIMITED),
-        most("structures", UNLIMITED),
-        any(isinstance(pin, Minimise) and pin.what == "money" for pin in pins),
-        without("GSIs"),
-        without("copies"),
-        tuple(pin for pin in pins if isinstance(pin, Under)),
-        tuple(pin for pin in pins if isinstance(pin, FixedKey)),
-        frozenset(aside),
+        _limit(workload, "GSIs", MOST_INDEXES),
+        _limit(workload, "copies", UNLIMITED),
+        _limit(workload, "structures", UNLIMITED),
+        Minimise("money") in pins_of(workload, Minimise),
+        _entities_without(workload, "GSIs"),
+        _entities_without(workload, "copies"),
+        pins_of(workload, Under),
+        pins_of(workload, FixedKey),
+        workload.out_of_scope.union(accepted),
     )
+
+
+def _limit(workload: Workload, structure: str, usual: int) -> int:
+    limit = least_limit(workload, structure)
+    return usual if limit is None else min(limit, usual)
+
+
+def _entities_without(workload: Workload, structure: str) -> frozenset[str]:
+    """The entities that may not have a structure."""
+    pins = pins_of(workload, Without)
+    return frozenset([pin.entity for pin in pins if pin.what in (structure, "structures")])

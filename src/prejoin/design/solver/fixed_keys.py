@@ -9,6 +9,7 @@ import msgspec
 from prejoin import keys
 from prejoin.design.mapping.facets import planner_facet
 from prejoin.design.model import TABLE, Design, Facet, Item, KeyAttribute, ProjectionKind, Slot
+from prejoin.design.pins import pins_of
 from prejoin.design.solver.candidates import Candidate
 from prejoin.design.solver.needs import ReadNeeds, SortAttribute
 from prejoin.design.solver.program.integer_program import InfeasibleError
@@ -108,7 +109,7 @@ def fixed_keys(workload: Workload, decisions: Sequence[FixedKey], approved_desig
 
 def names_in(workload: Workload) -> dict[str, str]:
     """The names that decisions give to the table, its key attributes, its type attribute and its separator."""
-    return {d.pin.what: d.pin.name for d in workload.decisions if isinstance(d.pin, Naming)}
+    return {pin.what: pin.name for pin in pins_of(workload, Naming)}
 
 
 def key_names(workload: Workload) -> tuple[str, str]:

@@ -104,10 +104,10 @@ def _search_attributes(step: Step) -> set[str]:
         # Objects that the caller gives need no lookup. Each id of a list does, where keys are made of more than it.
         is_looked_up = bool(step.repeated_for) or not step.list_source.is_given
         return set(step.search_attributes) if is_looked_up else set()
-    inputs = [item.attribute for item in step.write.inputs if item.op is Op.EQ and not item.filter and not item.many]
     names: set[str] = set()
-    for source in inputs:
-        names.update(given_by(step.workload, step.write, step.entity, source))
+    for condition in step.write.inputs:
+        if condition.op is Op.EQ and not condition.filter and not condition.many:
+            names.update(given_by(step.workload, step.write, step.entity, condition.attribute))
     return names - step.changed
 
 
@@ -117,7 +117,9 @@ def item_changes(workload: Workload) -> Iterator[Step]:
     """
     for write in sorted((*workload.writes, *workload.deletes), key=lambda write: write.id):
         resolved_write = resolve_write(workload, write)
-        yield from (step for step in resolved_write.steps if step.action.updates or step.verb is Verb.DELETE)
+        for step in resolved_write.steps:
+            if step.action.updates or step.verb is Verb.DELETE:
+                yield step
         yield from resolved_write.read_lists
         checks: dict[str, Step] = {}
         for item in resolved_write.checked:
@@ -128,7 +130,7 @@ def item_changes(workload: Workload) -> Iterator[Step]:
 def writes_to(workload: Workload, entity: Entity) -> list[Write]:
     """The writes and deletes with an action on an entity."""
     writes = (*workload.writes, *workload.deletes)
-    return [write for write in writes if any(action.entity == entity.name for action in write.actions)]
+    return [write for write in writes if entity.name in [action.entity for action in write.actions]]
 
 
 def given_by(workload: Workload, write: Write, entity: Entity, name: str) -> list[str]:
@@ -149,15 +151,27 @@ def _membership(when: When) -> Membership:
     return Membership(when.attribute, tuple(sorted(map(constant_text, when.values or ()))), when.absent)
 
 
+class _OwnNames:
+    """The names of a read in the words of one of its entities; other entities may have the others."""
+
+    def __init__(self, ask: Lookup, entity: Entity) -> None:
+        self._ask = ask
+        self._entity = entity
+
+    def __call__(self, asked_names: Iterable[str]) -> frozenset[str]:
+        names = [self._ask.attribute(self._entity.name, asked_name) for asked_name in asked_names]
+        return frozenset(filter(self._entity.attribute, names))
+
+
 def _need(read: Read, ask: Lookup, name: str, workload: Workload) -> Need:
+    """What a read needs of the keys of one entity.
+
+    A read of the open orders of a user since a day, newest first, knows `userId` and `status`, the constant
+    `status = OPEN`, and has the tail `placedAt` with a range.
+    """
     entity = workload.entity(name)
     assert entity is not None
-
-    def own_names(asked_names: Iterable[str]) -> frozenset[str]:
-        """The attributes of this entity that the names of the read mean; another entity may have the others."""
-        names = (ask.attribute(name, asked_name) for asked_name in asked_names)
-        return frozenset(attribute for attribute in names if entity.attribute(attribute))
-
+    own_names = _OwnNames(ask, entity)
     equal_names = own_names(ask.equal - ask.filtered)
     # The caller may leave an optional input out: no key can count on it.
     optional_names = {clause.name for clause in resolve_read(workload, read).having(Role.OPTIONAL)}
@@ -166,13 +180,9 @@ def _need(read: Read, ask: Lookup, name: str, workload: Workload) -> Need:
         if asked_name not in ask.filtered:
             constants |= {(attribute, constant_text(value)) for attribute in own_names([asked_name])}
     range_names = own_names([ask.within.attribute] if ask.within else [])
-    tail = {attribute: SortAttribute(attribute) for attribute in range_names}
-    for order in ask.order:
-        if order.entity in ("", name):
-            for attribute in own_names([order.attribute]) - equal_names:
-                # An order has a direction; a range has none.
-                tail[attribute] = SortAttribute(attribute, order.descending)
-    known_names = equal_names | {attribute for attribute, _ in constants}
+    known_names = equal_names.union(dict(constants))
+    tail = _tail(ask, name, own_names, range_names)
+    is_shared = len(ask.entities) > 1
     has_common_order = bool(ask.within) or any(not order.entity for order in ask.order)
     return Need(
         read.id,
@@ -181,10 +191,20 @@ def _need(read: Read, ask: Lookup, name: str, workload: Workload) -> Need:
         constants=tuple(sorted(constants)),
         filterable=own_names((ask.equal & ask.filtered) - optional_names),
         # An attribute with one value sorts nothing.
-        tail=tuple(key for key in tail.values() if key.attribute not in known_names),
+        tail=tuple([key for key in tail if key.attribute not in known_names]),
         has_range=bool(range_names),
-        is_shared=len(ask.entities) > 1,
-        is_interleaved=len(ask.entities) > 1 and has_common_order,
-        only=tuple(sorted(_membership(when) for when in ask.only)),
+        is_shared=is_shared,
+        is_interleaved=is_shared and has_common_order,
+        only=tuple(sorted(map(_membership, ask.only))),
         tenant=frozenset(common_tenant(workload, name)),
     )
+
+
+def _tail(ask: Lookup, name: str, own_names: _OwnNames, range_names: Iterable[str]) -> Iterable[SortAttribute]:
+    """The attribute of the range, then those of the order. An order has a direction; a range has none."""
+    tail = {attribute: SortAttribute(attribute) for attribute in range_names}
+    for order in ask.order:
+        if order.entity in ("", name):
+            for attribute in own_names([order.attribute]):
+                tail[attribute] = SortAttribute(attribute, order.descending)
+    return tail.values()

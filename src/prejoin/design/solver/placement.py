@@ -29,6 +29,11 @@ class Placement(msgspec.Struct, frozen=True, order=True):
     slot: int
     candidate: Candidate
 
+    @property
+    def is_base(self) -> bool:
+        """Whether it is the key of the own item in the table."""
+        return self.item == OWN and self.slot == BASE
+
 
 class CollectionPlace(msgspec.Struct, frozen=True, order=True):
     """A place where a read of several entities finds them: the slot, the partition, and the sort attributes before the
@@ -124,8 +129,7 @@ def placement_answers(placement: Placement, need: Need) -> bool:
     if serves(placement.candidate, need):
         return True
     # The whole key of an item is given, and more: one item is read, and compared with the other values.
-    is_base = (placement.item, placement.slot) == (OWN, BASE)
-    has_whole_key = is_base and set(placement.candidate.attributes) <= need.equal_names
+    has_whole_key = placement.is_base and set(placement.candidate.attributes) <= need.equal_names
     return has_whole_key and not need.is_shared and not need.has_range
 
 

@@ -7,11 +7,21 @@ and asks for the least complexity beside them, because a program with a fixed nu
 Entities that no read asks for together are independent: each connected component has its own program. Indexes are
 shared, so the table needs as many as the component that needs most. Everything else adds up. Where a decision limits
 copies, `_best_within_limits` distributes them by dynamic programming over the components.
+
+For example, one component needs two copies beside no index, one copy beside one index, and none beside two. Another one
+needs a copy or an index. An index has a complexity of 1, a copy of 2:
+
+    indexes   first   second   total, with the indexes
+    0         4       2        6
+    1         2       0        3
+    2         0       0        2
+
+The search ends at 2: three indexes alone are more complex.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from decimal import Decimal
 
 import msgspec
@@ -23,7 +33,7 @@ from prejoin.design.solver.constraints import DesignConstraints, constraints_of
 from prejoin.design.solver.fixed_keys import fixed_keys
 from prejoin.design.solver.needs import ReadNeeds, find_needs
 from prejoin.design.solver.placement import CollectionPlace, Component, Placement, Problem, Selection
-from prejoin.design.solver.program.component_search import ComponentSearch, MoreNeededError
+from prejoin.design.solver.program.component_search import ComponentSearch, MoreNeededError, Supplement
 from prejoin.design.solver.program.integer_program import InfeasibleError, OutOfTimeError, TimeLimit
 from prejoin.design.solver.program.options import ComponentOptions
 from prejoin.design.solver.violations import has_contradiction, violations
@@ -42,8 +52,11 @@ def problem_of(
     # A local index counts as an index for the solver, but not for a decision that limits GSIs.
     local_indexes = sum(slot.local for slot in fixed_part.design.slots)
     constraints = msgspec.structs.replace(constraints, indexes=constraints.indexes + local_indexes)
-    reads = tuple(question for question in questions if question.read.id not in constraints.aside)
-    finds = tuple(find for find in find_needs(workload) if find.read.id not in constraints.aside)
+
+    def in_scope(needs: Iterable[ReadNeeds]) -> tuple[ReadNeeds, ...]:
+        return tuple([need for need in needs if need.read.id not in constraints.aside])
+
+    reads, finds = in_scope(questions), in_scope(find_needs(workload))
     return Problem(workload, reads, finds, constraints, fixed_part, told or _ignore_progress, limit)
 
 
@@ -60,11 +73,7 @@ def components(problem: Problem) -> list[Component]:
             name = parents[name]
         return name
 
-    links: list[tuple[str, ...]] = [question.ask.entities for question in problem.reads]
-    links += [(pin.entity, pin.parent) for pin in problem.constraints.under]
-    # A cut is about the keys of one partition, whose entities may not be read together.
-    links += [tuple(placement.entity for placement in cut) for cut in problem.key_cuts]
-    for first, *other_names in links:
+    for first, *other_names in _linked_names(problem):
         for other in other_names:
             parents[head(other)] = head(first)
     groups: dict[str, list[Entity]] = {}
@@ -74,6 +83,17 @@ def components(problem: Problem) -> list[Component]:
     for question in sorted(problem.reads, key=lambda question: question.read.id):
         reads[head(question.ask.entities[0])].append(question)
     return [Component(tuple(entities), tuple(reads[name])) for name, entities in groups.items()]
+
+
+def _linked_names(problem: Problem) -> Iterator[tuple[str, ...]]:
+    """Names of entities that are in one component."""
+    for question in problem.reads:
+        yield question.ask.entities
+    for pin in problem.constraints.under:
+        yield pin.entity, pin.parent
+    # A cut is about the keys of one partition, whose entities may not be read together.
+    for cut in problem.key_cuts:
+        yield tuple([placement.entity for placement in cut])
 
 
 class SearchCache:
@@ -116,7 +136,6 @@ def choose(problem: Problem, cache: SearchCache | None = None, rough: bool = Fal
     design exceeds a limit already. A `rough` selection has the least complexity, at any cost: that is enough to find
     cuts.
     """
-    # One piece: the order of these steps is the order of the goals, and each returns early if it decides.
     cache = cache or SearchCache()
     if has_contradiction(problem.workload) or any(violations(problem.fixed.design, problem.workload)):
         raise InfeasibleError
@@ -125,16 +144,23 @@ def choose(problem: Problem, cache: SearchCache | None = None, rough: bool = Fal
     rough |= _has_struck(problem)
     if limits.money:
         return _without_bound(problem, _cheapest(searches, limits) or _best_within_limits(problem, searches))
+    while True:
+        try:
+            return _simplest_selection(problem, searches, rough)
+        except MoreNeededError:
+            # A search has learned that it needs more. What it knows is kept, so this does not go on for ever.
+            rough |= _has_struck(problem)
+
+
+def _simplest_selection(problem: Problem, searches: Sequence[ComponentSearch], rough: bool) -> Selection:
+    """The best selection of the least complexity, with the bound that was proven."""
+    limits = problem.constraints
     most_indexes = max([problem.fixed.indexes, *(search.most_indexes for search in searches)])
     most_indexes = min(most_indexes, limits.indexes, limits.structures)
     totals, last = _complexities(problem, searches, most_indexes)
     if not totals and not _has_struck(problem):
         return _without_bound(problem, _best_within_limits(problem, searches))
-    try:
-        selection = _simplest(searches, totals, rough) if totals else None
-    except MoreNeededError:
-        # A search has learned that it needs more. What it knows is kept, so this does not go on for ever.
-        return choose(problem, cache, rough)
+    selection = _simplest(searches, totals, rough) if totals else None
     is_cut_short = _has_struck(problem)
     if is_cut_short or selection is None:
         selection = _quick_selection(problem, searches, most_indexes, selection)
@@ -160,28 +186,49 @@ def _complexities(
         # The indexes alone are more complex than a selection with fewer of them.
         if totals and (_index_halves(indexes) > min(totals.values()) or _is_out_of_time(problem)):
             break
-        if not all(search.knows(indexes) for search in searches):
-            best = f": a complexity of {min(totals.values()) / 2:g} is possible" if totals else ""
-            problem.on_progress(f"{_count_text(indexes, 'index', 'indexes')}{best}")
+        _tell_progress(problem, searches, indexes, totals)
         try:
-            supplements = [search.supplement(indexes) for search in searches]
+            supplement = _supplement(searches, indexes)
         except OutOfTimeError:
             break
-        possible = [supplement for supplement in supplements if supplement is not None]
-        copies = sum(supplement.copies for supplement in possible)
-        if len(possible) == len(supplements) and copies <= min(limits.copies, limits.structures - indexes):
-            totals[indexes] = _index_halves(indexes) + sum(supplement.halves for supplement in possible)
+        if supplement and supplement.copies <= min(limits.copies, limits.structures - indexes):
+            totals[indexes] = _index_halves(indexes) + supplement.halves
             if not any(search.spares(indexes) for search in searches):
                 break
     return totals, indexes
+
+
+def _tell_progress(problem: Problem, searches: Sequence[ComponentSearch], indexes: int, totals: dict[int, int]) -> None:
+    """Call `on_progress` before a number of indexes is tried, unless it was tried already."""
+    if not all(search.knows(indexes) for search in searches):
+        best = f": a complexity of {min(totals.values()) / 2:g} is possible" if totals else ""
+        problem.on_progress(f"{_count_text(indexes, 'index', 'indexes')}{best}")
+
+
+def _supplement(searches: Sequence[ComponentSearch], indexes: int) -> Supplement | None:
+    """What all components together need beside a number of indexes; None if one of them cannot do with these."""
+    halves = copies = 0
+    is_possible = True
+    # Every search is asked, also after one that cannot: its bound and its proof count for the whole.
+    for search in searches:
+        supplement = search.supplement(indexes)
+        if supplement is None:
+            is_possible = False
+        else:
+            halves += supplement.halves
+            copies += supplement.copies
+    return Supplement(halves, copies) if is_possible else None
 
 
 def _simplest(searches: Sequence[ComponentSearch], totals: dict[int, int], rough: bool) -> Selection | None:
     """The best selection of the least complexity; None if the time is over before it is found."""
     least_halves = min(totals.values())
     simplest = [indexes for indexes in sorted(totals) if totals[indexes] == least_halves]
+    selections: list[Selection] = []
     try:
-        selections = [_merge([search.solve(indexes, rough=rough) for search in searches]) for indexes in simplest]
+        for indexes in simplest:
+            parts = [search.solve(indexes, rough=rough) for search in searches]
+            selections.append(_merge(parts))
     except OutOfTimeError:
         return None
     best, *other_selections = sorted(selections, key=lambda s: (s.reading, s.queries_each, s.money, s.copies))

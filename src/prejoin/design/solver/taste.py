@@ -14,7 +14,7 @@ from typing import assert_never
 
 from prejoin.design.cost.assumptions import count_by, per_second, size_of
 from prejoin.design.solver.candidates import Candidate, identifies, unique_keys
-from prejoin.design.solver.placement import BASE, OWN, Placement
+from prejoin.design.solver.placement import Placement
 from prejoin.protocol.limits import PAGE_SIZE
 from prejoin.types import Kind
 from prejoin.workload.lookup import foreign_key, root
@@ -41,7 +41,7 @@ class Taste:
         candidate = placement.candidate
         entity = self._workload.entity(placement.entity)
         assert entity is not None
-        if (placement.item, placement.slot) == (OWN, BASE):
+        if placement.is_base:
             return self._of_base(entity, candidate)
         id_size = self._id_size(entity, candidate)
         wanted_size = max(id_size, self._telling(entity, candidate.pk), 1)

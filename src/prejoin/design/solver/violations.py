@@ -11,7 +11,8 @@ from prejoin import keys
 from prejoin.design.counters import obstacle
 from prejoin.design.layout.sharding import starts_of
 from prejoin.design.mapping.facets import usable_facets
-from prejoin.design.model import TABLE, Design, Item
+from prejoin.design.model import TABLE, Design
+from prejoin.design.pins import is_refused, least_limit, pins_of
 from prejoin.workload.lookup import root
 from prejoin.workload.model import (
     Accept,
@@ -33,6 +34,8 @@ from prejoin.workload.model import (
     Workload,
 )
 
+_STRUCTURES = ("GSIs", "copies", "structures")
+
 
 class Violation(msgspec.Struct, frozen=True):
     """A decision that a design violates."""
@@ -51,57 +54,69 @@ def violations(design: Design, workload: Workload) -> Iterator[Violation]:
     >>> from prejoin.design.model import TABLE, KeyAttribute, Slot
     >>> from prejoin.workload.model import Decision
     >>> slots = tuple(Slot(name, (KeyAttribute(f"{name}pk"),)) for name in (TABLE, "gsi1", "gsi2"))
-    >>> [one.there for one in violations(Design("shop", slots), Workload(decisions=(Decision(AtMost("GSIs", 1)),)))]
+    >>> limit = Decision(AtMost("GSIs", 1))
+    >>> [violation.there for violation in violations(Design("shop", slots), Workload(decisions=(limit,)))]
     [('gsi1', 'gsi2')]
     """
-    indexes = [slot.name for slot in design.indexes if not slot.local]
-    copies = [_name(item) for item in design.copies]
-    names_by_structure = {"GSIs": indexes, "copies": copies, "structures": [*indexes, *copies]}
     facets = tuple(usable_facets(design, workload))
-    # One match, because it is exhaustive: a new kind of decision has to say here what violates it.
     for decision in workload.decisions:
-        match decision.pin:
-            case AtMost() as pin if pin.what in names_by_structure:
-                if len(names_by_structure[pin.what]) > pin.count:
-                    yield Violation(pin, tuple(names_by_structure[pin.what]), names_by_structure[pin.what][-1])
-            case Without() as pin if pin.what in names_by_structure:
-                own = [item for item in design.items if item.entity == pin.entity]
-                if pin.what != "copies":
-                    yield from (
-                        Violation(pin, (f"{_name(item)} in {facet.slot}",), _name(item), facet.slot)
-                        for item in own
-                        for facet in item.facets
-                        if facet.slot in indexes
-                    )
-                if pin.what != "GSIs":
-                    yield from (Violation(pin, (_name(item),), _name(item)) for item in own if item.copy)
-            case AtMost() | Without() | Spread() as pin:
-                yield from _cut(pin, facets)
-            case Naming() as pin:
-                given_name = _name_in_design(design, pin.what)
-                if given_name not in ("", pin.name):
-                    yield Violation(pin, (given_name,), given_name)
-            case FixedKey() as pin:
-                item = design.item(pin.entity)
-                facet = item.facet(pin.index or TABLE) if item else None
-                if facet and (facet.pk, facet.sk) != ((pin.pk,), (pin.sk,) if pin.sk else ()):
-                    key = " and ".join(facet.templates)
-                    yield Violation(pin, (key,), pin.entity, facet.slot)
-            case (
-                Under()
-                | CounterShards()
-                | ContentPlace()
-                | Minimise()
-                | IndexKeys()
-                | Accept()
-                | OutOfScope()
-                | Unproven()
-                | OwnTable()
-                | None
-            ):
-                pass
-            case _:
-                assert_never(decision.pin)
+        if decision.pin is not None:
+            yield from _violations_of(decision.pin, design, facets)
+
+
+def _violations_of(pin: Pin, design: Design, facets: Sequence[keys.Facet]) -> Iterator[Violation]:
+    match pin:
+        case AtMost() if pin.what in _STRUCTURES:
+            structures = _structures(pin.what, design)
+            if len(structures) > pin.count:
+                yield Violation(pin, tuple(structures), structures[-1])
+        case Without() if pin.what in _STRUCTURES:
+            yield from _find_refused_structures(pin, design)
+        case AtMost() | Without() | Spread():
+            yield from _find_other_cuts(pin, facets)
+        case Naming():
+            given_name = _name_in_design(design, pin.what)
+            if given_name not in ("", pin.name):
+                yield Violation(pin, (given_name,), given_name)
+        case FixedKey():
+            item = design.item(pin.entity)
+            facet = item.facet(pin.index or TABLE) if item else None
+            if facet and (facet.pk, facet.sk) != ((pin.pk,), (pin.sk,) if pin.sk else ()):
+                yield Violation(pin, (" and ".join(facet.templates),), pin.entity, facet.slot)
+        case (
+            Under()
+            | CounterShards()
+            | ContentPlace()
+            | Minimise()
+            | IndexKeys()
+            | Accept()
+            | OutOfScope()
+            | Unproven()
+            | OwnTable()
+        ):
+            pass
+        case _:
+            assert_never(pin)
+
+
+def _structures(kind: str, design: Design) -> list[str]:
+    """The names of the structures of a design that a decision counts. It counts no local index as a GSI."""
+    indexes = [slot.name for slot in design.indexes if not slot.local] if kind != "copies" else []
+    copies = [item.name for item in design.copies] if kind != "GSIs" else []
+    return [*indexes, *copies]
+
+
+def _find_refused_structures(pin: Without, design: Design) -> Iterator[Violation]:
+    """The index keys and the copies of an entity that may have none."""
+    own = [item for item in design.items if item.entity == pin.entity]
+    indexes = _structures("GSIs", design) if pin.what != "copies" else []
+    for item in own:
+        for facet in item.facets:
+            if facet.slot in indexes:
+                yield Violation(pin, (f"{item.name} in {facet.slot}",), item.name, facet.slot)
+    for item in own if pin.what != "GSIs" else ():
+        if item.copy:
+            yield Violation(pin, (item.name,), item.name)
 
 
 def _name_in_design(design: Design, label: str) -> str:
@@ -133,56 +148,83 @@ def ignored_decisions(design: Design, workload: Workload) -> Iterator[IgnoredDec
 
     >>> from prejoin.workload.model import Decision, Entity
     >>> shop = Workload(entities=(Entity("Shop", singleton=True),), decisions=(Decision(Spread("Shop", shards=8)),))
-    >>> [one.why for one in ignored_decisions(Design("shop"), shop)]
+    >>> [decision.why for decision in ignored_decisions(Design("shop"), shop)]
     ['it has one item']
     """
     facets = tuple(usable_facets(design, workload))
-    # One match, because it is exhaustive: a new kind of decision has to say here what ignores it.
     for decision in workload.decisions:
-        match decision.pin:
-            case Spread() as pin:
-                own = [facet for facet in facets if facet.entity == pin.entity]
-                cuts = {(f.encoding.shards, f.encoding.bucket) for facet in own for f in facet.pk.fields}
-                is_followed = any(
-                    (shards == pin.shards if pin.shards else bucket == pin.bucket) for shards, bucket in cuts
-                )
-                entity = workload.entity(pin.entity)
-                if entity and not is_followed and pin.shards != 1:
-                    yield IgnoredDecision(pin, *_uncut(pin, entity, workload, own))
-            case CounterShards() as pin if pin.shards > 1 and (entity := workload.entity(pin.entity)):
-                counter, attribute = design.counter(pin.entity), entity.attribute(pin.attribute)
-                if attribute and (counter is None or pin.attribute not in counter.attributes):
-                    why = obstacle(workload, entity, attribute) or f"{pin.attribute} is not a counter in the design"
-                    yield IgnoredDecision(pin, why, "change that, or leave the decision out")
-            case ContentPlace() as pin if pin.store != design.in_store(pin.entity, pin.attribute):
-                if design.item(pin.entity):
-                    why = f"the design has it {'in parts' if pin.store else 'in a store, where contents may be'}"
-                    yield IgnoredDecision(pin, why, "change the design, or leave the decision out")
-            case FixedKey() as pin if (item := design.item(pin.entity)) and item.facet(pin.index or TABLE) is None:
-                place = pin.index or "the table"
-                yield IgnoredDecision(
-                    pin, f"{pin.entity} has no key in {place}", "give it that key, or leave the decision out"
-                )
-            case Under() as pin if not _lies_under(pin, workload, facets):
-                why = f"the partition of {pin.entity} is not made of the id of {pin.parent}, nor that of {pin.parent}"
-                yield IgnoredDecision(pin, why, f"key it by the id of {pin.parent}, or leave the decision out")
-            case CounterShards() | ContentPlace() | FixedKey() | Under():  # obeyed
-                pass
-            case (
-                AtMost()
-                | Without()
-                | Minimise()
-                | IndexKeys()
-                | Accept()
-                | OutOfScope()
-                | Unproven()
-                | Naming()
-                | OwnTable()
-                | None
-            ):
-                pass
-            case _:
-                assert_never(decision.pin)
+        ignored_decision = _ignored_decision(decision.pin, design, workload, facets) if decision.pin else None
+        if ignored_decision:
+            yield ignored_decision
+
+
+def _ignored_decision(
+    pin: Pin, design: Design, workload: Workload, facets: Sequence[keys.Facet]
+) -> IgnoredDecision | None:
+    """Why a decision has no effect on a design; None if it has one, or needs none."""
+    match pin:
+        case Spread():
+            return _ignored_spread(pin, workload, facets)
+        case CounterShards():
+            return _ignored_counter(pin, design, workload)
+        case ContentPlace():
+            if pin.store == design.in_store(pin.entity, pin.attribute) or not design.item(pin.entity):
+                return None
+            place = "in parts" if pin.store else "in a store, where contents may be"
+            return IgnoredDecision(pin, f"the design has it {place}", "change the design, or leave the decision out")
+        case FixedKey():
+            item = design.item(pin.entity)
+            if item is None or item.facet(pin.index or TABLE):
+                return None
+            why = f"{pin.entity} has no key in {pin.index or 'the table'}"
+            return IgnoredDecision(pin, why, "give it that key, or leave the decision out")
+        case Under():
+            if _lies_under(pin, workload, facets):
+                return None
+            why = f"the partition of {pin.entity} is not made of the id of {pin.parent}, nor that of {pin.parent}"
+            return IgnoredDecision(pin, why, f"key it by the id of {pin.parent}, or leave the decision out")
+        case (
+            AtMost()
+            | Without()
+            | Minimise()
+            | IndexKeys()
+            | Accept()
+            | OutOfScope()
+            | Unproven()
+            | Naming()
+            | OwnTable()
+        ):
+            return None
+        case _:
+            assert_never(pin)
+
+
+def _ignored_spread(pin: Spread, workload: Workload, facets: Sequence[keys.Facet]) -> IgnoredDecision | None:
+    entity = workload.entity(pin.entity)
+    own = [facet for facet in facets if facet.entity == pin.entity]
+    is_followed = any(_is_cut_as_decided(pin, facet) for facet in own)
+    if entity is None or is_followed or pin.shards == 1:
+        return None
+    return IgnoredDecision(pin, *_uncut(pin, entity, workload, own))
+
+
+def _is_cut_as_decided(pin: Spread, facet: keys.Facet) -> bool:
+    """Whether a partition has the decided number of shards, or the decided unit of time."""
+    encodings = [field.encoding for field in facet.pk.fields]
+    if pin.shards:
+        return pin.shards in [encoding.shards for encoding in encodings]
+    return pin.bucket in [encoding.bucket for encoding in encodings]
+
+
+def _ignored_counter(pin: CounterShards, design: Design, workload: Workload) -> IgnoredDecision | None:
+    entity = workload.entity(pin.entity)
+    attribute = entity.attribute(pin.attribute) if entity else None
+    counter = design.counter(pin.entity)
+    is_followed = counter is not None and pin.attribute in counter.attributes
+    if entity is None or attribute is None or is_followed or pin.shards <= 1:
+        return None
+    why = obstacle(workload, entity, attribute) or f"{pin.attribute} is not a counter in the design"
+    return IgnoredDecision(pin, why, "change that, or leave the decision out")
 
 
 def _uncut(pin: Spread, entity: Entity, workload: Workload, facets: Sequence[keys.Facet]) -> tuple[str, str]:
@@ -191,7 +233,9 @@ def _uncut(pin: Spread, entity: Entity, workload: Workload, facets: Sequence[key
     if entity.singleton or not entity.id:
         return "it has one item" if entity.singleton else "nothing identifies its items", leave
     if pin.shards:
-        key_names = list(dict.fromkeys(name for facet in facets for name in facet.pk.attributes))
+        key_names: dict[str, None] = {}
+        for facet in facets:
+            key_names |= dict.fromkeys(facet.pk.attributes)
         return (
             f"each of its partitions is of one {' or '.join(key_names)}, and none gets more writes than it takes",
             f"{leave}; a partition that many items share, such as one for each status, would be cut",
@@ -210,25 +254,31 @@ def _lies_under(pin: Under, workload: Workload, facets: Sequence[keys.Facet]) ->
     parent = workload.entity(pin.parent)
     if parent is None or workload.entity(pin.entity) is None:
         return True  # reported by another check
-    bases = {facet.entity: facet for facet in facets if facet.slot == TABLE and not facet.copy}
+    facets_in_table = [facet for facet in facets if facet.slot == TABLE]
+    bases = {facet.entity: facet for facet in facets_in_table if not facet.copy}
     if pin.entity not in bases:
         return True
-
-    def roots(name: str) -> frozenset[tuple[str, str]]:
-        entity, facet = workload.entity(name), bases.get(name)
-        names = facet.pk.attributes if facet else ()
-        return frozenset(root(workload, entity, a) for n in names if entity and (a := entity.attribute(n)))
-
-    ids = frozenset(root(workload, parent, a) for a in parent.id)
-    return roots(pin.entity) in (ids, roots(pin.parent))
+    partition = _roots_of_partition(workload, bases[pin.entity])
+    ids = frozenset([root(workload, parent, attribute) for attribute in parent.id])
+    return partition == ids or partition == _roots_of_partition(workload, bases.get(pin.parent))
 
 
-def _cut(pin: AtMost | Without | Spread, facets: Sequence[keys.Facet]) -> Iterator[Violation]:
+def _roots_of_partition(workload: Workload, facet: keys.Facet | None) -> frozenset[tuple[str, str]]:
+    """The origins of the attributes of a partition: two partitions with the same origins hold the same values."""
+    entity = workload.entity(facet.entity) if facet else None
+    if facet is None or entity is None:
+        return frozenset()
+    attributes = filter(None, map(entity.attribute, facet.pk.attributes))
+    return frozenset([root(workload, entity, attribute) for attribute in attributes])
+
+
+def _find_other_cuts(pin: AtMost | Without | Spread, facets: Sequence[keys.Facet]) -> Iterator[Violation]:
     """Partitions that are split in another way than decided."""
     for facet in facets:
         if not isinstance(pin, AtMost) and pin.entity != facet.entity:
             continue
-        for cut in (field.encoding for field in facet.pk.fields):
+        for field in facet.pk.fields:
+            cut = field.encoding
             if _is_other(pin, cut.shards, cut.bucket):
                 how = f"{cut.shards} shards" if cut.shards else f"a partition each {cut.bucket}"
                 yield Violation(pin, (f"{how} of {_name(facet)} in {facet.slot}",), _name(facet), facet.slot)
@@ -250,8 +300,8 @@ def _is_other(pin: AtMost | Without | Spread, shards: int, bucket: str) -> bool:
             assert_never(pin)
 
 
-def _name(item: Item | keys.Facet) -> str:
-    return f"{item.entity}/{item.copy}" if item.copy else item.entity
+def _name(facet: keys.Facet) -> str:
+    return f"{facet.entity}/{facet.copy}" if facet.copy else facet.entity
 
 
 def has_contradiction(workload: Workload) -> bool:
@@ -261,18 +311,17 @@ def has_contradiction(workload: Workload) -> bool:
     >>> has_contradiction(Workload(decisions=(Decision(Spread("Order", shards=8)), Decision(AtMost("shards", 4)))))
     True
     """
-    pins = [decision.pin for decision in workload.decisions]
-    most_shards = min((pin.count for pin in pins if isinstance(pin, AtMost) and pin.what == "shards"), default=None)
-    for pin in pins:
-        if isinstance(pin, CounterShards):
-            if pin.shards > 1 and Without("shards", pin.entity) in pins:
-                return True
-            if most_shards is not None and pin.shards > max(most_shards, 1):
-                return True
-        if isinstance(pin, Spread):
-            cut = "shards" if pin.shards else "buckets"
-            if Without(cut, pin.entity) in pins or (cut == "buckets" and AtMost(cut, 0) in pins):
-                return True
-            if most_shards is not None and pin.shards > max(most_shards, 1):
-                return True
-    return False
+    most_shards = least_limit(workload, "shards")
+    demands: list[CounterShards | Spread] = [*pins_of(workload, CounterShards), *pins_of(workload, Spread)]
+    if most_shards is not None and any(pin.shards > max(most_shards, 1) for pin in demands):
+        return True
+    return any(_is_refused(workload, pin) for pin in demands)
+
+
+def _is_refused(workload: Workload, pin: CounterShards | Spread) -> bool:
+    """Whether another decision refuses the shards or buckets that a decision demands."""
+    if isinstance(pin, CounterShards):
+        return pin.shards > 1 and is_refused(workload, "shards", pin.entity)
+    if pin.shards:
+        return is_refused(workload, "shards", pin.entity)
+    return is_refused(workload, "buckets", pin.entity) or least_limit(workload, "buckets") == 0

@@ -11,9 +11,10 @@ from prejoin.design.layout.lay_out import guards_of
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
 from prejoin.design.phrases import count, listed, money, natural_order
+from prejoin.design.pins import pins_of
 from prejoin.design.solver.candidates import Candidate, base_candidates
 from prejoin.design.solver.needs import Need, read_needs
-from prejoin.design.solver.placement import BASE, OWN, Placement, placement_answers
+from prejoin.design.solver.placement import Placement, placement_answers
 from prejoin.design.solver.search import problem_of
 from prejoin.design.solver.taste import Taste
 from prejoin.design.whatif.alternative import Alternative
@@ -113,7 +114,7 @@ def table_changes(what_if: WhatIf) -> Iterator[Change]:
         yield Change(f"at most {count(most, 'GSI')}", (AtMost("GSIs", most),))
     if design.copies and not kept.copies:
         yield Change("no copies", (AtMost("copies", 0),))
-    if _CHEAPEST not in [decision.pin for decision in what_if.workload.decisions]:
+    if _CHEAPEST not in pins_of(what_if.workload, Minimise):
         yield Change("the lowest cost, with any number of structures", (_CHEAPEST,))
 
 
@@ -148,15 +149,13 @@ def key_changes(what_if: WhatIf) -> dict[str, Change]:
 
 def _free_keys(what_if: WhatIf) -> list[Placement]:
     """The keys in the table that nothing decides, in the order of the document."""
-    pins = [decision.pin for decision in what_if.workload.decisions]
-    decided_entities = {pin.entity for pin in pins if isinstance(pin, FixedKey | Under)}
-    order = [entity.name for entity in what_if.workload.entities]
-    keys = [
-        placement
-        for placement in what_if.solution.chosen.placed
-        if (placement.item, placement.slot) == (OWN, BASE) and not placement.candidate.fixed
-    ]
-    return sorted((key for key in keys if key.entity not in decided_entities), key=lambda key: order.index(key.entity))
+    workload = what_if.workload
+    pins: list[FixedKey | Under] = [*pins_of(workload, FixedKey), *pins_of(workload, Under)]
+    decided_entities = {pin.entity for pin in pins}
+    own_keys = [placement for placement in what_if.solution.chosen.placed if placement.is_base]
+    free_keys = {key.entity: key for key in own_keys if not key.candidate.fixed}
+    undecided_names = [entity.name for entity in workload.entities if entity.name not in decided_entities]
+    return [free_keys[name] for name in undecided_names if name in free_keys]
 
 
 def _next_key(what_if: WhatIf, chosen: Placement, needs: Sequence[Need]) -> Change | None:

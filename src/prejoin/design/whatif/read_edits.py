@@ -193,7 +193,7 @@ def unsorted_read(workload: Workload, design: Design, read: Read) -> Iterator[Ch
     request = replace(operation.requests[0], limit=None)
     figures = Estimates(design, workload)
     (name,) = read.entities
-    number = figures.found(changed_read, request, name)
+    number = figures.items_found(changed_read, request, name)
     if read_units(round(number * figures.size(ItemName(name)))) <= SMALL:
         summary = f"if the application of {read.id} sorts about {count(math.ceil(number), 'item')} itself"
         yield Change(summary, patterns=(changed_read,))

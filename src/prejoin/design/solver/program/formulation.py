@@ -611,10 +611,10 @@ class Formulation:
 
 def _is_base(option: KeyOption) -> bool:
     """Whether an option is a key of the own item in the table."""
-    return (option.placement.item, option.placement.slot) == (OWN, BASE)
+    return option.placement.is_base
 
 
 def _bases_of(name: str, placements: Mapping[Placement, int]) -> dict[Placement, int]:
     """The keys that an entity may have in the table, with their variables."""
     own = {placement: variable for placement, variable in placements.items() if placement.entity == name}
-    return {p: variable for p, variable in own.items() if (p.item, p.slot) == (OWN, BASE)}
+    return {placement: variable for placement, variable in own.items() if placement.is_base}

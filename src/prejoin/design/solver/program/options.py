@@ -134,7 +134,7 @@ class ComponentOptions:
             if self._is_find(need.read) and placement_answers(placement, need):
                 finds.add((need.read, need.entity))
         knows: frozenset[tuple[str, str]] = frozenset()
-        if (placement.item, placement.slot) == (OWN, BASE):
+        if placement.is_base:
             knows = self._writes_that_know(placement)
         # A read of several entities finds them in one partition, not in shards of it.
         collections = frozenset() if price.cut else self._collections_of(placement)
