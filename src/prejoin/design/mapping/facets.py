@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
@@ -66,6 +67,16 @@ def planner_facet(design: Design, entity: Entity, item: Item, facet: Facet) -> k
         slot is not None and slot.local,
         facet.write_only or (bool(item.copy) and item.facets[0].write_only),
     )
+
+
+def partition_names(facet: keys.Facet) -> tuple[str, ...]:
+    """The attributes that distinguish partitions, without shards, and without time buckets, which are all current."""
+    fields = [field for field in facet.pk.fields if not field.encoding.shards and not field.encoding.bucket]
+    return tuple(dict.fromkeys(field.attribute for field in fields))
+
+
+def shard_count(facet: keys.Facet) -> int:
+    return math.prod(field.encoding.shards or 1 for field in facet.pk.fields)
 
 
 def is_natural(texts: Iterable[str], attributes: Iterable[KeyAttribute]) -> bool:
