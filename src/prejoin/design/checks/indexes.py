@@ -11,7 +11,7 @@ from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import KeyAnswer, answer, nearest
 from prejoin.design.checks.report import Report
-from prejoin.design.checks.writes import finds
+from prejoin.design.checks.writes import find_lookup
 from prejoin.design.cost.bill import bill
 from prejoin.design.cost.heat import hot_loads
 from prejoin.design.layout.projection import WORTH, twin_of, without_index
@@ -112,7 +112,7 @@ def _lookups(report: Report) -> dict[str, Lookup]:
     for write in report.writes:
         for step in resolve_write(report.workload, write).steps:
             base = report.base(step.entity.name)
-            search = finds(report, step, base) if base is not None else None
+            search = find_lookup(report, step, base) if base is not None else None
             if search is not None and search.equal:
                 lookups[f"{write.id} {step.entity.name}"] = search
     return lookups
