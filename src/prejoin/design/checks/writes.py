@@ -15,7 +15,7 @@ from prejoin.design.checks.key_answers import answer
 from prejoin.design.checks.report import Report
 from prejoin.design.cost.assumptions import size_of
 from prejoin.design.mapping.addressing import copies_of, held, leaves, sought
-from prejoin.design.model import TABLE, Call, Design, Did, Item, ItemAction, ItemChange, ItemName, Operation
+from prejoin.design.model import TABLE, Call, Design, Did, ItemAction, ItemChange, ItemName, Operation
 from prejoin.design.operation_text import change_text
 from prejoin.keys import Lookup, Template, fields_of
 from prejoin.protocol import limits
