@@ -155,16 +155,16 @@ class _Binder:
 
     def _with_separators(self, text: str, plain_text: str) -> str:
         """The template with a separator after each value of variable width that has none."""
-        separated, end = "", 0
+        result, end = "", 0
         for match in _FIELD.finditer(plain_text):
-            separated += plain_text[end : match.end()]
+            result += plain_text[end : match.end()]
             end = match.end()
             following = plain_text[end : end + 1]
             is_loose = following == "{" or (following not in ("", self._design.separator) and not self._design.raw_keys)
             if is_loose and not self._has_fixed_width(match[0]):
                 self._say(FlawKind.TOGETHER, text, match["name"])
-                separated += self._design.separator
-        return separated + plain_text[end:]
+                result += self._design.separator
+        return result + plain_text[end:]
 
     def _has_fixed_width(self, field: str) -> bool:
         try:

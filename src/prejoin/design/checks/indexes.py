@@ -163,13 +163,17 @@ def _check_needed(report: Report) -> None:
             message = f"no pattern needs the index {slot.name}"
             report.say(codes.UNUSED_INDEX, message, "leave it out", slot.name, slot.name)
     for copy in reversed(report.design.copies):
-        copy_keys = [key for key in needed_keys.keys if key.item == copy]
-        if copy_keys and needed_keys.remove(copy_keys):
-            message = f"no pattern needs the copy `{copy.copy}` of {copy.entity}"
-            report.say(codes.UNUSED_COPY, message, "leave it out", copy.entity, TABLE)
+        _check_copy(report, needed_keys, copy)
     for key in list(needed_keys.keys):
         if key.slot not in {TABLE, *relieving} and not _unavoidable(report, key.place):
             _check_entry(report, needed_keys, key)
+
+
+def _check_copy(report: Report, needed_keys: _NeededKeys, copy: Item) -> None:
+    copy_keys = [key for key in needed_keys.keys if key.item == copy]
+    if copy_keys and needed_keys.remove(copy_keys):
+        message = f"no pattern needs the copy `{copy.copy}` of {copy.entity}"
+        report.say(codes.UNUSED_COPY, message, "leave it out", copy.entity, TABLE)
 
 
 def _check_entry(report: Report, needed_keys: _NeededKeys, key: BoundKey) -> None:
