@@ -55,6 +55,7 @@ def with_kept(kept: Sequence[Counter], needed: Sequence[Counter]) -> tuple[Count
     """The counters of a table in use and those that are needed now. A counter never gets fewer shards, because the
     others hold a part of the number.
     """
+    # Shards are never taken away: each holds a part of the number.
     counters = {counter.entity: counter for counter in kept}
     for counter in needed:
         before = counters.get(counter.entity)
@@ -107,6 +108,7 @@ def shards_of(workload: Workload, entity: Entity, attribute: Attribute) -> int:
 def _sufficient_shards(workload: Workload, entity: Entity, attribute: Attribute) -> int:
     """The number of shards that takes all additions to a number; 1 if the item itself does."""
     units = load(workload, entity, attribute)
+    # A small item takes a unit for each addition, a larger one several: the shards hold the numbers only.
     is_hot = units * write_units(size_of(entity)) > limits.PARTITION_WRITE_UNITS
     return max(2, math.ceil(units / limits.PARTITION_WRITE_UNITS)) if is_hot else 1
 

@@ -121,6 +121,7 @@ def _attributes_of(design: Design, entity: str) -> set[str]:
     names: set[str] = set()
     for item in design.items:
         if item.entity == entity:
-            names |= {*item.known, *item.attributes, *(when.attribute for facet in item.facets for when in facet.when)}
-            names = names.union(*(facet.fields for facet in item.facets))
+            names.update(item.known, item.attributes)
+            for facet in item.facets:
+                names.update(facet.fields, [when.attribute for when in facet.when])
     return names

@@ -127,6 +127,7 @@ def hottest(workload: Workload, entity: Entity, names: Iterable[str], rate: Rate
         return share
     if entity.attribute(rate.hottest_of) is None:
         return 0.0
+    # `hottest tenantId 40%`: a partition by the tenant and a day has the tenant's share divided by its days.
     items_of_both = count_by(workload, entity, {rate.hottest_of, *names})
     return share * items_of_both / count_by(workload, entity, [rate.hottest_of])
 
@@ -465,6 +466,7 @@ def _without_determined(
     parent_entity = workload.entity(parent)
     if parent_entity is None:
         return names
+    # The tenant of a comment follows from its ticket: it splits nothing further.
     whole_key = foreign_key(workload, entity, parent_entity) or frozenset()
     determined_names = whole_key if key <= whole_key else frozenset()
     for name in names:
@@ -666,6 +668,7 @@ def stated_share(
             return shares[op, frozenset()]
         opposite_share = shares.get((opposite, frozenset()))
         return None if opposite_share is None else 1.0 - opposite_share
+    # `status = OPEN or DONE` may be stated as a whole, or as the sum of both.
     texts = frozenset(constant_text(value) for value in values)
     if (Op.IN, texts) in shares:
         return shares[Op.IN, texts]
@@ -697,11 +700,11 @@ def _normal_text(text: str, attribute: Attribute | None) -> str:
     return constant_text(constant_or_text(text, attribute.type)) if attribute else text
 
 
-def kept_by_all(resolved: ResolvedRead, clauses: Collection[Clause]) -> float:
+def kept_by_all(resolved_read: ResolvedRead, clauses: Collection[Clause]) -> float:
     """The fraction of items that pass several filters; of alternatives, one is enough."""
     share = 1.0
-    for group in resolved.groups:
-        shares = [kept_by(resolved.workload, clause) for clause in group if clause in clauses]
+    for group in resolved_read.groups:
+        shares = [kept_by(resolved_read.workload, clause) for clause in group if clause in clauses]
         if len(shares) == 1:
             share *= shares[0]
         elif shares:
@@ -717,6 +720,7 @@ def share_within(workload: Workload, entity: Entity, condition: Input) -> float:
     if seconds is None:
         return RANGE
     created_per_second = created(workload, entity)
+    # As if items had been created evenly up to now.
     return min(1.0, created_per_second * seconds / count_of(workload, entity)) if created_per_second else RANGE
 
 
@@ -808,44 +812,44 @@ def _pattern_assumptions(workload: Workload, pattern: Pattern) -> Iterator[Assum
 
 
 def _read_assumptions(workload: Workload, read: Read) -> Iterator[Assumption]:
-    resolved = resolve_read(workload, read)
+    resolved_read = resolve_read(workload, read)
     # A page ends the read, however many items there are.
     has_page = bool(read.limit or read.page)
-    for clause in resolved.clauses:
+    for clause in resolved_read.clauses:
         condition = clause.input
         if condition.many and not read.limit:
             yield Assumption(read.id, f"the number of values in {condition.attribute}[]", str(LISTED), _ASKED)
         is_unknown_range = condition.op in RANGES and span(condition) is None and condition.keeps is None
         if is_unknown_range and not condition.filter and not has_page:
             yield Assumption(read.id, f"the part of the items within {condition.attribute}", f"{RANGE:.0%}", _ASKED)
-    if resolved.entities and read.result is not Result.ONE and not has_page:
-        yield from _guessed_values(resolved)
-        yield from _guessed_shares(resolved)
+    if resolved_read.entities and read.result is not Result.ONE and not has_page:
+        yield from _guessed_values(resolved_read)
+        yield from _guessed_shares(resolved_read)
 
 
-def _guessed_values(resolved: ResolvedRead) -> Iterator[Assumption]:
+def _guessed_values(resolved_read: ResolvedRead) -> Iterator[Assumption]:
     """Attributes with an equality input whose number of distinct values is a guess."""
-    workload, entity = resolved.workload, resolved.entities[0]
-    equalities = [clause.input for clause in resolved.clauses if clause.is_value]
+    workload, entity = resolved_read.workload, resolved_read.entities[0]
+    equalities = [clause.input for clause in resolved_read.clauses if clause.is_value]
     given_names = [condition.attribute for condition in equalities if not condition.many]
     if identified(entity, given_names):
         return
     for name in given_names:
         if entity.attribute(name) and not is_value_count_known(workload, entity, name, given_names):
             values = math.ceil(values_of(workload, entity, name))
-            yield Assumption(resolved.read.id, f"the number of different values of {name}", f"{values:,}", _ASKED)
+            yield Assumption(resolved_read.read.id, f"the number of different values of {name}", f"{values:,}", _ASKED)
 
 
-def _guessed_shares(resolved: ResolvedRead) -> Iterator[Assumption]:
+def _guessed_shares(resolved_read: ResolvedRead) -> Iterator[Assumption]:
     """Constants of a read, whose part of all items is a guess: each value is taken to be as frequent."""
-    for clause in resolved.clauses:
+    for clause in resolved_read.clauses:
         condition = clause.input
         if condition.keeps is not None or condition.filter:
             continue
         is_constant = condition.op in (Op.EQ, Op.IN) and condition.values
         if is_constant or condition.op in (Op.EXISTS, Op.NOT_EXISTS):
             subject = f"the part of the items with {write_inputs((condition,))}"
-            yield Assumption(resolved.read.id, subject, f"{kept_by(resolved.workload, clause):.0%}", _ASKED)
+            yield Assumption(resolved_read.read.id, subject, f"{kept_by(resolved_read.workload, clause):.0%}", _ASKED)
 
 
 def several(workload: Workload, write: Write, entity: Entity) -> int | None:

@@ -72,12 +72,8 @@ def background(workload: Workload, design: Design, large: Sequence[ContentCost])
     expiry_lines = tuple(_expiry_lines(workload, design))
     lines = (*map(_refresh_line, all_refreshes), *contents, *expiry_lines)
     if any(refresh.bound.within is not None for refresh in all_refreshes):
-        in_parts = [content for content in large if not content.stored]
-        part_records = sum(
-            content.rate * content.part_count + content.deletes * content.part_count for content in in_parts
-        )
         most_calls = _most_calls(workload, design)
-        records = part_records + sum(line.rate for line in expiry_lines)
+        records = _part_records(large) + sum(line.rate for line in expiry_lines)
         records += _records(workload, design, figures, all_refreshes, most_calls - records)
         return (*lines, _stream_line(min(records, most_calls)))
     return lines
@@ -93,6 +89,15 @@ def _refresh_line(refresh: Refresh) -> BackgroundCost:
     return BackgroundCost(
         BackgroundKind.REFRESH, ", ".join(names), text, refresh.rate, refresh.units, refresh.dollars.quantize(_EXACT)
     )
+
+
+def _part_records(large: Sequence[ContentCost]) -> float:
+    """The parts of contents that are written and deleted in a second."""
+    total = 0.0
+    for content in large:
+        if not content.stored:
+            total += content.rate * content.part_count + content.deletes * content.part_count
+    return total
 
 
 def _records(
@@ -125,6 +130,7 @@ def _most_calls(workload: Workload, design: Design) -> float:
         operation = design.operation(pattern.id)
         if operation and operation.served and operation.units:
             write_units += per_second(pattern.rate) * operation.units.write
+    # A shard of the stream belongs to a partition of the table, and on demand the table grows by its writes.
     return _POLLS * max(_SHARDS, -(-write_units // PARTITION_WRITE_UNITS))
 
 

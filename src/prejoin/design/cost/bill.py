@@ -19,6 +19,7 @@ from prejoin.design.cost.assumptions import per_second
 from prejoin.design.cost.background import BackgroundCost, background
 from prejoin.design.cost.contents import ContentCost, contents
 from prejoin.design.cost.estimates import Estimates
+from prejoin.design.cost.footprint import EntryWrite
 from prejoin.design.cost.units import predict_units
 from prejoin.design.mapping.map_writes import map_write
 from prejoin.design.model import TABLE, Call, Design, ItemName, Units
@@ -170,7 +171,9 @@ def amplification(workload: Workload, design: Design) -> tuple[Amplification, ..
             operation = map_write(write, workload, design)
             if not operation.served:
                 continue
-            entries = [e for r in operation.requests for e in figures.entries(operation, r)]
+            entries: list[EntryWrite] = []
+            for request in operation.requests:
+                entries += figures.entries(operation, request)
             amplifications.append(
                 Amplification(
                     entity.name,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import assert_never
@@ -98,8 +98,14 @@ class Estimates:
 
     def _items_to_find(self, write: Write, operation: Operation, request: Request) -> int:
         """The number of items that a write finds before it writes them."""
-        actions = [action for action in operation.actions if action.many and action.item.entity in request.entities]
-        return self._times(write, actions[0]) if actions else 1
+        return self._times_in_list(write, operation, request.entities)
+
+    def _times_in_list(self, write: Write, operation: Operation, names: Collection[str]) -> int:
+        """The number of items of a list that a write changes; 1 if it changes no list of these entities."""
+        for action in operation.actions:
+            if action.many and action.item.entity in names:
+                return self._times(write, action)
+        return 1
 
     def _lookups(self, write: Write, operation: Operation, request: Request, number: int) -> int:
         """The number of requests by which a write finds this number of items."""
@@ -110,8 +116,7 @@ class Estimates:
         entity_name, _, _ = request.each.rpartition(".")
         if not entity_name or self.workload.entity(entity_name) is None:
             return number  # an id for each, which the caller gives
-        actions = [action for action in operation.actions if action.many and action.item.entity == entity_name]
-        return min(number, self._times(write, actions[0])) if actions else 1
+        return min(number, self._times_in_list(write, operation, (entity_name,)))
 
     def items(self, read: Read, request: Request) -> float:
         """The number of items that one call of a read returns, of all its entities."""
@@ -156,8 +161,8 @@ class Estimates:
     def _share_passing(self, read: Read, request: Request) -> float:
         """The fraction of the items read that pass the filters of a request."""
         tested_inputs = request.tested_inputs
-        resolved = resolve_read(self.workload, read)
-        return kept_by_all(resolved, [clause for clause in resolved.clauses if clause.input in tested_inputs])
+        resolved_read = resolve_read(self.workload, read)
+        return kept_by_all(resolved_read, [clause for clause in resolved_read.clauses if clause.input in tested_inputs])
 
     def _query(self, read: Read, request: Request) -> Iterator[PageRead]:
         """The pages of one Query, for each shard and time bucket, limited by the page size and by 1 MB."""
@@ -176,6 +181,7 @@ class Estimates:
         else:
             items_read = items_of_query
         size = round(items_read * average)
+        # DynamoDB ends a page at 1 MB, and rounds each page up to whole units.
         full_pages, remainder = divmod(size, PAGE_SIZE)
         if full_pages and read.paginated and not limit:
             full_pages, remainder = 1, 0
@@ -222,6 +228,7 @@ class Estimates:
             yield replace(_entry_write(TABLE, self.size(item_name), action.action), times=times)
         elif action.action is Did.CHECK:
             yield _entry_write(TABLE, self.size(action.item), action.action)
+        # The key of an item never changes: a copy under another key is deleted and put.
         elif copy and action.action is Did.UPDATE and self._moves(action, entity, item):
             for did in (Did.DELETE, Did.PUT):
                 yield from self.entries_of(replace(action, action=did))
@@ -244,6 +251,7 @@ class Estimates:
         stays, enters, leaves = chances(self.workload, action, entity, facet)
         if stays:
             changed_names = changed_by(action, entity)
+            # A changed index key is a delete and a put. An index that does not hold the change is not written.
             is_moved = facet.slot != TABLE and not changed_names.isdisjoint(facet.attributes)
             is_unchanged = facet.slot != TABLE and not is_moved and self._holds_none_of(facet.slot, changed_names)
             yield EntryWrite(facet.slot, size, size, is_moved, is_unchanged, stays)
@@ -346,6 +354,7 @@ def _form_size(form: keys.KeyForm, sizes: Mapping[str, int]) -> int:
 def _part_size(part: keys.KeyText | keys.KeyField, sizes: Mapping[str, int]) -> int:
     if isinstance(part, keys.KeyText):
         return len(part.text)
+    # The digits of the largest shard: shards are counted from 0.
     if part.encoding.shards:
         return len(str(part.encoding.shards - 1))
     if part.encoding.bucket:

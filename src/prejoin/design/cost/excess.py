@@ -50,7 +50,7 @@ class Excess(Model, frozen=True):
     count: bool = False
 
 
-def excess(resolved: ResolvedRead, tested: Sequence[Clause] = ()) -> Excess | None:
+def excess(resolved_read: ResolvedRead, tested: Sequence[Clause] = ()) -> Excess | None:
     """The estimate of a read that is not served as it is; None for a reasonable one.
 
     `tested` are inputs that could be answered by an index that holds only their items, and are left to a filter by the
@@ -60,25 +60,32 @@ def excess(resolved: ResolvedRead, tested: Sequence[Clause] = ()) -> Excess | No
     it returns. A decision accepts both, a `filter` in the document the second, and a stated number of items the first
     if all are returned.
     """
-    read = resolved.read
-    if resolved.accepted & ACCEPTING or (read.result is Result.ONE and not tested):
+    read = resolved_read.read
+    if resolved_read.accepted & ACCEPTING or (read.result is Result.ONE and not tested):
         return None
-    filter_clauses = [*filters(resolved), *tested]
-    estimate = _estimate(resolved, [clause for clause in resolved.clauses if clause not in filter_clauses])
+    filter_clauses = [*filters(resolved_read), *tested]
+    estimate = _estimate(resolved_read, [clause for clause in resolved_read.clauses if clause not in filter_clauses])
     if not estimate.items or estimate.is_one_item:
         return None
-    call = _estimate_call(resolved, estimate, kept_by_all(resolved, filter_clauses))
-    is_assumed = estimate.is_assumed or any(_is_share_guessed(resolved, clause) for clause in filter_clauses)
-    margin = MARGIN if is_assumed else 1
-    # A limit or a page size accepts a large result, of which everything is returned.
-    has_limit = bool(read.limit or read.page)
-    exceeds_page = call.size > PAGE_SIZE * margin and (bool(filter_clauses) or not has_limit)
-    is_declared = all(clause.input.filter for clause in filter_clauses)
-    is_wasteful = call.units > call.returned_units * FACTOR * margin and not is_declared and not resolved.counts
-    if not exceeds_page and not is_wasteful:
+    call = _estimate_call(resolved_read, estimate, kept_by_all(resolved_read, filter_clauses))
+    is_assumed = estimate.is_assumed or any(_is_share_guessed(resolved_read, clause) for clause in filter_clauses)
+    if not _exceeds_limits(resolved_read, call, filter_clauses, MARGIN if is_assumed else 1):
         return None
     names = tuple([clause.name for clause in filter_clauses])
-    return Excess(round(call.size), call.units, call.returned_units, names, resolved.counts)
+    return Excess(round(call.size), call.units, call.returned_units, names, resolved_read.counts)
+
+
+def _exceeds_limits(
+    resolved_read: ResolvedRead, call: _CallEstimate, filter_clauses: Sequence[Clause], margin: int
+) -> bool:
+    """Whether a call reads more than a page, or many times as much as it returns."""
+    # A limit or a page size accepts a large result, of which everything is returned.
+    returns_all = not filter_clauses and bool(resolved_read.read.limit or resolved_read.read.page)
+    if call.size > PAGE_SIZE * margin and not returns_all:
+        return True
+    # A declared filter accepts the factor, and the result of a count has no size to compare with.
+    is_declared = all(clause.input.filter for clause in filter_clauses)
+    return call.units > call.returned_units * FACTOR * margin and not (is_declared or resolved_read.counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +108,12 @@ class _CallEstimate:
     returned_units: float
 
 
-def _estimate_call(resolved: ResolvedRead, estimate: _KeyEstimate, share_returned: float) -> _CallEstimate:
+def _estimate_call(resolved_read: ResolvedRead, estimate: _KeyEstimate, share_returned: float) -> _CallEstimate:
     """What a call reads. With a limit it reads until its page is full, past the items that the filter leaves out.
 
     A read of pages without a size ends a call after 1 MB.
     """
-    read = resolved.read
+    read = resolved_read.read
     limit = read.limit or read.page
     share_read = min(1.0, limit / share_returned / estimate.items) if limit else 1.0
     size = estimate.size * share_read
@@ -118,13 +125,13 @@ def _estimate_call(resolved: ResolvedRead, estimate: _KeyEstimate, share_returne
     return _CallEstimate(size, units, read_units(returned_size, consistency))
 
 
-def _estimate(resolved: ResolvedRead, key_clauses: Sequence[Clause]) -> _KeyEstimate:
+def _estimate(resolved_read: ResolvedRead, key_clauses: Sequence[Clause]) -> _KeyEstimate:
     """What the best keys find by some inputs, for all entities of a read together."""
-    workload = resolved.workload
+    workload = resolved_read.workload
     items = size = 0.0
     is_assumed = False
     is_one_item = True
-    for entity in resolved.entities:
+    for entity in resolved_read.entities:
         clauses = [(clause, clause.bound[entity.name]) for clause in key_clauses if entity.name in clause.bound]
         value_names: list[str] = []
         counted_names: list[str] = []
@@ -134,29 +141,30 @@ def _estimate(resolved: ResolvedRead, key_clauses: Sequence[Clause]) -> _KeyEsti
                 # A share that the document states replaces the count of values.
                 if clause.input.keeps is None:
                     counted_names.append(attribute.name)
+        # The best key has all values in it, and one range or sparse condition.
         entity_items = count_by(workload, entity, counted_names)
         for clause, attribute in clauses:
             entity_items *= _share(workload, entity, clause, attribute)
             is_assumed |= _is_share_assumed(clause)
         items += entity_items
-        size += entity_items * _entry_size(resolved, entity)
+        size += entity_items * _entry_size(resolved_read, entity)
         is_assumed |= not is_count_known(workload, entity)
         is_assumed |= not all(is_value_count_known(workload, entity, name, counted_names) for name in counted_names)
         is_one_item &= identified(entity, value_names)
     return _KeyEstimate(items, size, is_assumed, is_one_item)
 
 
-def _is_share_guessed(resolved: ResolvedRead, clause: Clause) -> bool:
+def _is_share_guessed(resolved_read: ResolvedRead, clause: Clause) -> bool:
     """Whether nothing says which part of the items passes a filter."""
-    return clause.input.keeps is None and not _is_share_known(resolved, clause)
+    return clause.input.keeps is None and not _is_share_known(resolved_read, clause)
 
 
-def filters(resolved: ResolvedRead) -> tuple[Clause, ...]:
+def filters(resolved_read: ResolvedRead) -> tuple[Clause, ...]:
     """The inputs that no key answers: declared filters, optional inputs, and further ranges.
 
     An index can hold only the items with or without an attribute, or with one of several values, so these are none.
     """
-    return resolved.having(Role.FILTER, Role.OPTIONAL)
+    return resolved_read.having(Role.FILTER, Role.OPTIONAL)
 
 
 def _share(workload: Workload, entity: Entity, clause: Clause, attribute: Attribute) -> float:
@@ -185,16 +193,16 @@ def _is_share_assumed(clause: Clause) -> bool:
     return is_presence or (clause.role is Role.RANGE and span(condition) is None)
 
 
-def _is_share_known(resolved: ResolvedRead, clause: Clause) -> bool:
+def _is_share_known(resolved_read: ResolvedRead, clause: Clause) -> bool:
     """Whether the part that passes an equality follows from the type of its attribute."""
-    attribute = resolved.entities[0].attribute(clause.name)
+    attribute = resolved_read.entities[0].attribute(clause.name)
     return clause.input.op is Op.EQ and bool(attribute and attribute.type.values)
 
 
-def _entry_size(resolved: ResolvedRead, entity: Entity) -> int:
+def _entry_size(resolved_read: ResolvedRead, entity: Entity) -> int:
     """Bytes of an entry in the smallest index that would do: the keys, and the wanted attributes if they are named."""
-    if not resolved.read.needs and not resolved.counts:
+    if not resolved_read.read.needs and not resolved_read.counts:
         return size_of(entity)
-    wanted_names = {*resolved.wanted_of(entity), *(clause.name for clause in resolved.clauses)}
+    wanted_names = {*resolved_read.wanted_of(entity), *(clause.name for clause in resolved_read.clauses)}
     sizes = [len(name) + size for name, size in value_sizes(entity).items() if name in wanted_names]
     return min(size_of(entity), KEY_SIZE + sum(sizes))

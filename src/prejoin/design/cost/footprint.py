@@ -38,6 +38,7 @@ class EntryWrite(Model, frozen=True):
 
 def held(slot: Slot, design: Design, item: Item) -> Item | None:
     """The attributes of an item in DynamoDB's JSON that a slot holds; None if the item is not in it."""
+    # DynamoDB leaves items without a key attribute of an index out of it.
     if not item.keys() >= set(slot.key_names):
         return None
     if slot.name == TABLE or slot.projection.kind is ProjectionKind.ALL:

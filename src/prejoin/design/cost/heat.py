@@ -103,6 +103,7 @@ def write_loads(figures: Estimates, requests: Iterable[tuple[Write, Request]]) -
             target, action_request = action.item, msgspec.structs.replace(request, actions=(action,))
             for entry in figures.entries(Operation(write.id), action_request):
                 key = (target.entity, target.copy, entry.slot)
+                # A guard, a shard and a version are in partitions that no other item is in.
                 facet = None if target.apart else figures.facet(*key)
                 if facet is None:
                     continue
@@ -146,6 +147,7 @@ def partition_of(facet: keys.Facet) -> tuple[tuple[str, ...], int]:
 
 def write_share(workload: Workload, entity: Entity, names: Sequence[str], write: Write) -> float:
     """The fraction of a write in the busiest partition. An item is created once, so that no single one is hot."""
+    # A partition by the id has one creation, ever: `hottest` then speaks of other writes.
     is_created = any(action.verb is Verb.CREATE for action in write.actions if action.entity == entity.name)
     declared_share = 0.0 if is_created and identified(entity, names) else hottest(workload, entity, names, write.rate)
     return max(declared_share, partition_share(workload, entity, names))

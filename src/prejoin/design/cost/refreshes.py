@@ -81,9 +81,11 @@ def _refresh(
     estimates = Estimates(design, workload)
     operation = _operation(workload, design, bound, plan)
     items = count_by(workload, bound.entity, bound.by.values())
+    # A transaction has at most 100 actions, and one of them checks the source.
     batches = math.ceil(items / _AT_ONCE)
     source_size = estimates.size(ItemName(bound.source.name))
     item_size = estimates.size(ItemName(bound.entity.name))
+    # One Query reads the entries, as large as the index holds them.
     found_size = round(items * estimates.size(ItemName(bound.entity.name), plan.slot))
     reads_before_writes = math.ceil(items) if reads_first(design, bound) else 0
     # The source is read at the start and at the end.

@@ -61,7 +61,7 @@ def contiguous_order(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> 
         if steps > MOST_STEPS:
             return None
         # A set that has begun has to end before another unit comes.
-        open_groups = [group for group in groups if group & set(order) and not group <= set(order)]
+        open_groups = [group for group in groups if 0 < len(group.intersection(order)) < len(group)]
         for unit in usual:
             if unit not in order and all(unit in group for group in open_groups):
                 result = extend([*order, unit])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -15,6 +16,8 @@ from prejoin.design.model import TABLE, ContentStore, Counter, Design, Facet, Gu
 from prejoin.keys import fields_of
 from prejoin.protocol.prices import dollars, read_units, write_units
 from prejoin.workload.model import Attribute, Entity, Model, Workload
+
+_Part = TypeVar("_Part")
 
 
 class NewKey(Model, frozen=True):
@@ -75,19 +78,16 @@ def keeps(before: Design, after: Design) -> bool:
     for item in before.items:
         if item.entity in entities and not _keeps_item(item, before, after):
             return False
+    additions: list[Guard | ContentStore] = [*before.guards, *before.stores]
+    missing = set(additions).difference(after.guards, after.stores)
     counters = [counter for counter in before.counters if counter.entity in entities]
-    stores = [store for store in before.stores if store.entity in entities]
-    guards = [guard for guard in before.guards if guard.entity in entities]
-    return (
-        keeps_counters(counters, after)
-        and all(store in after.stores for store in stores)
-        and all(guard in after.guards for guard in guards)
-    )
+    return keeps_counters(counters, after) and entities.isdisjoint(addition.entity for addition in missing)
 
 
 def _keeps_item(item: Item, before: Design, after: Design) -> bool:
     """Whether an item has the same type and keys in a later design."""
     later = after.item(item.entity, item.copy)
+    # The type is stored in each item and tells items apart, so another one is another item.
     if later is None or later.tag != item.tag:
         return False
     for facet in item.facets:
@@ -121,7 +121,7 @@ def growth(before: Design, after: Design, workload: Workload) -> Growth:
         elif item.copy:
             copies.append(item)
             reasons.add_copy(item)
-    guards = tuple(guard for guard in after.guards if guard not in before.guards)
+    guards = _added_parts(before.guards, after.guards)
     for guard in guards:
         reasons.add_guard(guard)
     backfills: list[Backfill] = []
@@ -130,17 +130,24 @@ def growth(before: Design, after: Design, workload: Workload) -> Growth:
             price = _backfill_dollars(workload, after, entity, new_keys, copies, guards)
             texts = tuple(reasons.by_entity[entity.name])
             backfills.append(Backfill(entity.name, count_of(workload, entity), texts, price))
+    names = dict.fromkeys(item.entity for item in after.items)
+    moved_items = [item for item in before.items if _is_moved(item, after)]
     return Growth(
         indexes=_new_indexes(before, after),
-        entities=tuple(dict.fromkeys(item.entity for item in after.items if item.entity not in reasons.old_entities)),
+        entities=_added_parts(reasons.old_entities, names),
         keys=tuple(new_keys),
         copies=tuple(copies),
         guards=guards,
-        counters=tuple(counter for counter in after.counters if counter not in before.counters),
+        counters=_added_parts(before.counters, after.counters),
         backfills=tuple(backfills),
-        stores=tuple(store for store in after.stores if store not in before.stores),
-        moved=tuple(dict.fromkeys(item.entity for item in before.items if _is_moved(item, after))),
+        stores=_added_parts(before.stores, after.stores),
+        moved=tuple(dict.fromkeys(item.entity for item in moved_items)),
     )
+
+
+def _added_parts(before: Container[_Part], after: Iterable[_Part]) -> tuple[_Part, ...]:
+    """The parts of a design that an earlier one does not have."""
+    return tuple([part for part in after if part not in before])
 
 
 def _new_indexes(before: Design, after: Design) -> tuple[Slot, ...]:
@@ -228,7 +235,7 @@ def _is_moved(item: Item, after: Design) -> bool:
     if later.tag != item.tag:
         return True
     facets = [(facet, later.facet(facet.slot)) for facet in item.facets]
-    return any(facet != other for facet, other in facets if other is not None)
+    return any(other not in (facet, None) for facet, other in facets)
 
 
 def _having(before: Design, workload: Workload, entity: str, facet: Facet) -> str:
@@ -271,7 +278,9 @@ def _required_attributes(facet: Facet) -> list[str]:
     names: dict[str, None] = {}
     for text in facet.templates:
         names |= dict.fromkeys(name for name in fields_of(text) if f"{{{name}?" not in text)
-    names |= dict.fromkeys(when.attribute for when in facet.when if not when.values and not when.absent)
+    for when in facet.when:
+        if not when.values and not when.absent:
+            names[when.attribute] = None
     return list(names)
 
 
@@ -310,15 +319,20 @@ def new_attributes_of(before: Design, workload: Workload, after: Design | None =
         entity = workload.entity(item.entity)
         if entity is None or item.copy or not item.known:
             continue
-        own = [other for other in (after or before).items if other.entity == item.entity]
         for attribute in entity.attributes:
-            if attribute.name in item.known or attribute.id:
-                continue
-            slots: dict[str, None] = {}
-            for facet in (facet for other in own for facet in other.facets):
-                if facet.slot != TABLE and _depends_on(facet, attribute.name):
-                    slots[facet.slot] = None
-            yield NewAttribute(entity.name, attribute, tuple(slots))
+            if attribute.name not in item.known and not attribute.id:
+                slots = _dependent_indexes(after or before, entity.name, attribute.name)
+                yield NewAttribute(entity.name, attribute, slots)
+
+
+def _dependent_indexes(design: Design, entity: str, name: str) -> tuple[str, ...]:
+    """The indexes whose keys contain an attribute of an entity, or whose sparse condition tests it."""
+    slots: dict[str, None] = {}
+    for item in design.items:
+        for facet in item.facets if item.entity == entity else ():
+            if facet.slot != TABLE and _depends_on(facet, name):
+                slots[facet.slot] = None
+    return tuple(slots)
 
 
 def _depends_on(facet: Facet, name: str) -> bool:

@@ -22,7 +22,7 @@ from prejoin.design.layout.key_words import upper
 from prejoin.design.layout.projection import WORTH
 from prejoin.design.mapping.facets import is_natural, planner_facet
 from prejoin.design.mapping.map_patterns import map_patterns
-from prejoin.design.model import Design, Facet, Item, KeyAttribute, Operation, Slot
+from prejoin.design.model import Design, Facet, InputGroup, Item, KeyAttribute, Operation, Slot
 from prejoin.design.pins import pins_of
 from prejoin.design.solver.fixed_keys import free_name
 from prejoin.protocol.limits import INDEX_PARTITION_ATTRIBUTES, INDEX_SORT_ATTRIBUTES
@@ -147,6 +147,7 @@ def natural_form(design: Design, workload: Workload, slot: Slot) -> Design | Non
     if not names or len(names) < len(sides) or len({pk for pk, _ in names}) > 1:
         return None
     pk = names[0][0]
+    # Several entities can share an index by attributes only if all of them have these attributes, in this order.
     common = takewhile(lambda column: len(set(column)) == 1, zip(*(sk for _, sk in names), strict=False))
     sk = tuple(column[0] for column in common)
     # The end of a composite sort key makes it unique, which an index does not need.
@@ -163,6 +164,7 @@ _Names = tuple[tuple[str, ...], tuple[str, ...]]
 def _attributes(design: Design, workload: Workload, item: Item, facet: Facet) -> _Names | None:
     """The attributes of a composite key, in order; None if it is made of more than attributes."""
     entity = workload.entity(item.entity)
+    # A natural key has no place for a sparse condition on a value: who has the attributes is in the index.
     if entity is None or facet.when or (item.copy and item.facets[0].when):
         return None
     form = planner_facet(design, entity, item, facet)
@@ -224,5 +226,8 @@ def _is_as_good(operation: Operation | None, former: Operation) -> bool:
 
 def _has_new_filters(operation: Operation, former: Operation) -> bool:
     """Whether an operation filters by something that another one does not."""
-    filters = {group for request in former.requests for group in request.filters}
-    return any(not filters.issuperset(request.filters) for request in operation.requests)
+    return not _filters_of(operation) <= _filters_of(former)
+
+
+def _filters_of(operation: Operation) -> frozenset[InputGroup]:
+    return frozenset[InputGroup]().union(*(request.filters for request in operation.requests))

@@ -3,6 +3,13 @@
 In a sort key the type comes first, `ORDER#{orderId}`. If several types are read together from a part of the partition,
 the type follows the attributes of that part: `ORDER#{orderId}` and `ORDER#{orderId}#ITEM#{itemId}`.
 
+For example, the keys of the table for a `User` with its `Order` and the items of each, where one read finds an order
+with its items, and another one the orders of a user:
+
+    User     USER#{userId}    USER
+    Order    USER#{userId}    ORDER#{orderId}
+    Item     USER#{userId}    ORDER#{orderId}#ITEM#{itemId}
+
 Words also decide the order of types in a partition, so they decide whether types that are read together are
 neighbours. For each partition, each read of several types is a set that must be contiguous (`contiguous.py`). Where
 there is no such order, `place_cuts` names a minimal set of reads that exclude each other; the solver gets it as a cut.
@@ -62,8 +69,10 @@ class Alike:
     def __init__(self, problem: Problem) -> None:
         self._workload = problem.workload
         self._heads: dict[tuple[str, str], tuple[str, str]] = {}
-        self._mixed = {kind for question in problem.reads for kind in self._mixed_kinds(question)}
+        self._mixed: set[str] = set()
         """The kinds of ids of one of several entities that are given once for two of them in one read."""
+        for question in problem.reads:
+            self._mixed |= self._mixed_kinds(question)
         for question in problem.reads:
             if len(question.needs) > 1:
                 self._join_by_names(question)
@@ -105,6 +114,7 @@ class Alike:
             attribute = entity.attribute(name) if entity else None
             if entity and attribute:
                 heads.add(self.root(entity, attribute))
+        # An id comes first, so that `USER#{buyerId}` of an order and `USER#{userId}` of a user are one partition.
         best = min(heads, key=lambda head: (not self._is_id(head), not self._is_named(head), head))
         self._heads |= {head: best for head in heads if head != best}
 
@@ -132,7 +142,7 @@ def identifies(workload: Workload, entity: Entity, attribute: Attribute) -> bool
     The `flightNo` of `Flight` does, even if a date is part of the id, too.
     """
     ids, word = own_id(workload, entity), upper(entity.name)
-    named_after = [a for a in ids if upper(a.name) == word or upper(a.name).startswith(f"{word}_")]
+    named_after = [a for a in ids if f"{upper(a.name)}_".startswith(f"{word}_")]
     return ids == (attribute,) or named_after == [attribute]
 
 
@@ -173,9 +183,12 @@ def padded_to(workload: Workload, entity: Entity, attribute: Attribute) -> int:
 class _ReadTypes(msgspec.Struct, frozen=True):
     """Types that one read finds together in a partition."""
 
+    place: CollectionPlace
     members: frozenset[Placement]
     follows_attributes: bool
     """Whether their words come after attributes: `ORDER#{orderId}#ITEM`. Otherwise their words come first."""
+    page_end: int
+    """The end of the partition where its first page begins: -1 for the lower end, 1 for the upper; 0 without pages."""
 
 
 class KeyWords:
@@ -184,13 +197,18 @@ class KeyWords:
     def __init__(self, problem: Problem, selection: Selection, separator: str, alike: Alike | None = None) -> None:
         self._workload = problem.workload
         self._questions = problem.reads
-        self._needs = tuple(need for question in (*problem.reads, *problem.finds) for need in question.needs)
+        self._needs: list[Need] = []
+        for question in (*problem.reads, *problem.finds):
+            self._needs += question.needs
         self._fixed = problem.fixed
         self._separator = separator
         self._alike = alike or Alike(problem)
         self._sort_roots = self._roots_of_orders()
         """Attributes that some read sorts by or has a range of."""
-        self._attributes = {upper(a.name) for e in problem.workload.entities for a in e.attributes}
+        self._attributes: set[str] = set()
+        """The names of all attributes, as words."""
+        for entity in problem.workload.entities:
+            self._attributes.update(map(upper, entity.types))
         self._partitions: dict[Placement, str] = {}
         self._words: dict[Placement, tuple[str, str]] = {}
         """The words before and after the attributes that all types of a group share."""
@@ -209,33 +227,30 @@ class KeyWords:
         for need in self._needs:
             entity = self._workload.entity(need.entity)
             if entity is not None:
-                names = [key.attribute for key in need.tail]
-                roots |= {self._alike.root(entity, a) for a in map(entity.attribute, names) if a is not None}
+                attributes = [entity.attribute(key.attribute) for key in need.tail]
+                roots |= {self._alike.root(entity, attribute) for attribute in attributes if attribute}
         return roots
 
     def _add_words(self, placements: Sequence[Placement], places: Sequence[CollectionPlace]) -> None:
         """Assign words to the items of one partition, and find the places in it that exclude each other."""
+        groups = list(self._reads_in(placements, places))
+        places_of_groups = {group.members: group.place for group in groups}
+        self._name_types(placements, groups, _page_ends(groups))
+        for types, sets in self._orders(placements, groups):
+            is_movable = all(placement.item == OWN for placement in types)
+            if is_movable and contiguous_order(types, sets) is None:
+                excluded_groups = excluding_sets(types, sets)
+                self.place_cuts.append(frozenset([places_of_groups[members] for members in excluded_groups]))
+
+    def _reads_in(self, placements: Sequence[Placement], places: Sequence[CollectionPlace]) -> Iterator[_ReadTypes]:
+        """The types of each read of several entities that finds all of them in one partition."""
         questions = {question.read.id: question for question in self._questions}
-        groups: list[_ReadTypes] = []
-        place_of_group: dict[frozenset[Placement], CollectionPlace] = {}
-        page_ends: dict[Placement, set[int]] = {}
         for place in places:
             question = questions[place.read]
             members = _members_of(place, question, placements)
-            if len(members) < len(question.needs):
-                continue
-            is_interleaved = any(need.is_interleaved for need in question.needs)
-            groups.append(_ReadTypes(members, follows_attributes=bool(place.prefix) or is_interleaved))
-            place_of_group[members] = place
-            if question.read.paginated:
-                for member in members:
-                    if not member.candidate.sk:
-                        page_ends.setdefault(member, set()).add(_page_end(question))
-        # A single item that two reads want at both ends is at none of them.
-        self._name_types(placements, groups, {item: min(ends) for item, ends in page_ends.items() if len(ends) == 1})
-        for types, sets in self._orders(placements, groups):
-            if all(p.item == OWN for p in types) and contiguous_order(types, sets) is None:
-                self.place_cuts.append(frozenset(place_of_group[members] for members in excluding_sets(types, sets)))
+            if len(members) == len(question.needs):
+                is_interleaved = any(need.is_interleaved for need in question.needs)
+                yield _ReadTypes(place, members, bool(place.prefix) or is_interleaved, _page_end(question))
 
     def _orders(
         self, placements: Sequence[Placement], groups: Sequence[_ReadTypes]
@@ -249,8 +264,7 @@ class KeyWords:
             yield list(placements), [group.members for group in groups if not group.follows_attributes]
         for label in dict.fromkeys(map(self._label, following)):
             types = [placement for placement in following if self._label(placement) == label]
-            sets = [g.members for g in groups if g.follows_attributes and g.members <= set(types)]
-            yield types, sets
+            yield types, _following_sets(groups, types)
 
     def facet(self, placement: Placement, slot: str) -> Facet:
         candidate = placement.candidate
@@ -287,6 +301,7 @@ class KeyWords:
     def _partition_of(self, placement: Placement) -> str:
         if placement.candidate.fixed:
             return self._fixed.facets[placement.entity, placement.item, placement.slot].pk[0]
+        # A new entity joins an existing partition of the same values under the words that are stored there.
         signature = self._signature(placement.entity, placement.candidate)
         for (entity, item, slot), candidate in self._fixed.candidates.items():
             if slot == placement.slot and candidate.pk and self._signature(entity, candidate) == signature:
@@ -369,12 +384,7 @@ class KeyWords:
         if owning_entity and origin and self._completes_id(owning_entity, origin, entity, partition):
             return upper(owning_entity.name)
         word = self._attribute_word(owner, field, origin)
-        # Two attributes with the same upper-case name need two words.
-        same_words = [field]
-        if owning_entity:
-            same_words = [a.name for a in owning_entity.attributes if upper(a.name) == upper(field)]
-        position = same_words.index(field)
-        return f"{word}_{position + 1}" if position else word
+        return _numbered_word(word, field, owning_entity) if owning_entity else word
 
     def _attribute_word(self, owner: str, field: str, origin: Attribute | None) -> str:
         """The word for an attribute that is not the id of an entity: `STATUS`, or `SUPPLIER` for a foreign id."""
@@ -434,6 +444,7 @@ class KeyWords:
         may_be_missing = attribute.optional and not is_required and not self._fixed.design.raw_keys
         specs: list[str] = []
         if self._is_plain(entity, attribute) and not key.descending:
+            # `{n:plain}` writes 42 as it is. Without it a number gets an order-preserving form, `B42`.
             specs.append("plain")
         else:
             digits = self._digits(entity, attribute, is_interleaved)
@@ -514,9 +525,11 @@ class KeyWords:
         ancestors: set[str] = set()
         names = {name}
         while names:
-            entities = [entity for entity in map(self._workload.entity, names) if entity]
-            references = [a.references for entity in entities for a in entity.attributes if a.references]
-            names = {reference.partition(".")[0] for reference in references} - ancestors
+            referenced_names: set[str] = set()
+            for entity in map(self._workload.entity, names):
+                attributes = entity.attributes if entity else ()
+                referenced_names |= {attribute.references.partition(".")[0] for attribute in attributes}
+            names = referenced_names - ancestors - {""}
             ancestors |= names
         return ancestors
 
@@ -612,7 +625,7 @@ class KeyWords:
         self, head: str, members: Sequence[Placement], groups: Sequence[_ReadTypes], type_words: dict[Placement, str]
     ) -> None:
         """Assign words to types that follow the same attributes."""
-        sets = [g.members for g in groups if g.follows_attributes and g.members <= set(members)]
+        sets = _following_sets(groups, members)
 
         def has_more_attributes(placement: Placement) -> bool:
             return len(placement.candidate.sk) > placement.candidate.type_position
@@ -620,6 +633,7 @@ class KeyWords:
         usual = sorted(members, key=lambda placement: (has_more_attributes(placement), type_words[placement]))
         order = side_by_side(usual, sets)
         # The part consists of the id of the first type, which needs no word of its own.
+        # `ORDER#{orderId}` sorts before `ORDER#{orderId}#ITEM#…`, because a text sorts before its continuations.
         is_own_part = len(order[0].candidate.sk) == order[0].candidate.type_position
         other_types = order[1:] if is_own_part else order
         if is_own_part:
@@ -646,6 +660,7 @@ class KeyWords:
         def is_allowed(order: Sequence[str]) -> bool:
             return all(is_contiguous(order, group) and ends(order, group) == ends(usual, group) for group in sets)
 
+        # The first order with the fewest marks is taken: `min` keeps the first of equals.
         orders = permutations(usual) if len(usual) <= _MOST_ORDERED else [tuple(usual)]
         choices = [with_marks(order) for order in orders if is_allowed(order)]
         return min(choices, key=count_marks, default=with_marks(usual))
@@ -674,6 +689,12 @@ class KeyWords:
         return f"{first}S" if first in words else first
 
 
+def _following_sets(groups: Sequence[_ReadTypes], types: Sequence[Placement]) -> list[frozenset[Placement]]:
+    """The sets of some types that follow attributes and are read together."""
+    following = [group.members for group in groups if group.follows_attributes]
+    return [members for members in following if members.issubset(types)]
+
+
 def _members_of(place: CollectionPlace, question: ReadNeeds, placements: Sequence[Placement]) -> frozenset[Placement]:
     """The first key in a partition of each entity that a read finds there."""
     members: set[Placement] = set()
@@ -689,10 +710,37 @@ def _is_in_place(placement: Placement, question: ReadNeeds, need: Need, place: C
     return placement.entity == need.entity and is_key_in(placement, question, place)
 
 
+def _page_ends(groups: Sequence[_ReadTypes]) -> dict[Placement, int]:
+    """The end of the partition where reads with pages want an item that is the only one of its type.
+
+    A single item that two reads want at both ends is at none of them.
+    """
+    ends_by_item: dict[Placement, set[int]] = {}
+    for group in groups:
+        for member in group.members:
+            if group.page_end and not member.candidate.sk:
+                ends_by_item.setdefault(member, set()).add(group.page_end)
+    return {item: min(item_ends) for item, item_ends in ends_by_item.items() if len(item_ends) == 1}
+
+
 def _page_end(question: ReadNeeds) -> int:
-    """The end of a partition where a read begins: -1 for the lower end, 1 for the upper."""
+    """The end of a partition where a read begins: -1 for the lower end, 1 for the upper; 0 without pages."""
     sort = question.read.sort
+    if not question.read.paginated:
+        return 0
     return 1 if sort and sort[0].direction is Direction.DESC else -1
+
+
+def _numbered_word(word: str, name: str, entity: Entity) -> str:
+    """The word of an attribute, with a number if an attribute before it has the same name in upper case.
+
+    >>> entity = Entity("Page", attributes=(Attribute("ownerId"), Attribute("owner_id")))
+    >>> [_numbered_word("OWNER", attribute.name, entity) for attribute in entity.attributes]
+    ['OWNER', 'OWNER_2']
+    """
+    same_words = [a.name for a in entity.attributes if upper(a.name) == upper(name)]
+    position = same_words.index(name)
+    return f"{word}_{position + 1}" if position else word
 
 
 def _membership_words(condition: Membership) -> tuple[str, str]:
@@ -768,6 +816,7 @@ def _words_beside_fixed(
     """
     new_labels = [label for label in heads if label not in fixed_labels]
     fixed_words = [heads[label] for label in heads if label in fixed_labels]
+    # A fixed word as a prefix brings a new type next to it in sort order: `USER_ADDRESS` comes soon after `USER#…`.
     options = [[heads[label], *(f"{word}_{heads[label]}" for word in fixed_words)] for label in new_labels]
     for step, choice in enumerate(product(*options)):
         words = heads | dict(zip(new_labels, choice, strict=True))

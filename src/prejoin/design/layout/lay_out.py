@@ -141,6 +141,7 @@ def guards_of(workload: Workload, entity: Entity, base: Candidate) -> Iterator[G
     if ids and set(base.attributes) > set(ids) and not extendable(workload, entity) and not base.fixed:
         groups.append(ids)
     tenant = common_tenant(workload, entity.name)
+    # The key of the table keeps its own attributes unique without a guard.
     for group in dict.fromkeys(groups):
         if set(group) != set(base.attributes):
             # As the client does: the keys of guards begin with the tenant.

@@ -6,6 +6,7 @@ An index holds whole items, unless every read from it names the attributes it wa
 from __future__ import annotations
 
 from decimal import Decimal
+from itertools import product
 
 from msgspec.structs import replace
 
@@ -75,14 +76,17 @@ def _possible_projections(
     """The projections of an index that hold some attributes, and what reads test to hide items."""
     included_names, tests = _held_attributes(slot, design, workload, needed_names)
     # A filter tests attributes, and not the parts of a key.
-    requests = [r for operation in design.operations for r in operation.requests if r.slot == slot.name]
-    has_filters = any(request.filters for request in requests)
+    has_filters = any(_filters_in(operation, slot) for operation in design.operations)
     projections = [] if tests or has_filters else [Projection(ProjectionKind.KEYS_ONLY)]
     # The type attribute tells several types of items apart.
     names = (design.type_attribute, *included_names)
     if len(names) <= INDEX_PROJECTED_ATTRIBUTES:
         projections.append(Projection(ProjectionKind.INCLUDE, names))
     return projections
+
+
+def _filters_in(operation: Operation, slot: Slot) -> bool:
+    return any(request.filters for request in operation.requests if request.slot == slot.name)
 
 
 def _held_attributes(
@@ -161,6 +165,7 @@ def _wanted_by(operation: Operation, request: Request, workload: Workload) -> se
     if not isinstance(read, Read) or request is not operation.requests[0]:
         return set(request.attributes) or None
     ask = ask_of(read, workload)
+    # No list of attributes means the whole item.
     if ask.needs is None:
         return None
-    return {ask.attribute(entity, name) for entity in ask.entities for name in ask.needs}
+    return {ask.attribute(entity, name) for entity, name in product(ask.entities, ask.needs)}

@@ -68,6 +68,7 @@ def shards_of(
         return 1
     if table and not {a.name for a in entity.id}.issubset(candidate.attributes):
         return 1
+    # A key that several entities are read from together stays whole: a Query reads one partition.
     writes = 1 if candidate.whole else expected_writes(workload, entity, candidate, table).shards
     sufficient = max(writes, _shards_by_size(workload, entity, candidate, bucket))
     decided_number = _decided_shards(workload, entity)
@@ -93,6 +94,7 @@ def _shards_by_size(workload: Workload, entity: Entity, candidate: Candidate, bu
 
     DynamoDB itself splits a large partition by its sort keys, but not one that grows at one end.
     """
+    # A partition under an id may be large: DynamoDB splits it by its sort keys.
     if bucket or not is_common(entity, candidate.pk):
         return 0
     # Optional attributes of the partition are counted already.

@@ -108,12 +108,15 @@ class Alternatives:
         other_services = [self._services_of(other) for other in own if other != placement]
         services = self._services_of(placement)
         # A read of several entities takes one place only: a key in another one is not needed for it.
-        unused_places = [s for s in services if isinstance(s, CollectionPlace) and s not in selection.collections]
+        places = {service for service in services if isinstance(service, CollectionPlace)}
+        unused_places = places.difference(selection.collections)
         required_services = services.difference(*other_services, unused_places)
-        options = [
-            option for option in self._options_at(placement) if option.placement.candidate != placement.candidate
-        ]
-        return [option for option in options if required_services <= _services(in_slot(option, placement.slot))]
+        alternatives: list[KeyOption] = []
+        for option in self._options_at(placement):
+            is_other = option.placement.candidate != placement.candidate
+            if is_other and required_services <= _services(in_slot(option, placement.slot)):
+                alternatives.append(option)
+        return alternatives
 
     def _options_at(self, placement: Placement) -> list[KeyOption]:
         """The options for the same kind of place: the table, an index, or a copy in the table."""

@@ -55,23 +55,19 @@ class FixedKeys(msgspec.Struct, frozen=True):
         if number and (slot.local or not other_names.isdisjoint(slot.key_names)):
             return False
         # A natural key has no word that tells one entity from another.
-        texts = [(f.pk, f.sk) for place, f in self.facets.items() if place[2] == number]
-        natural = any(pk == (f"{{{slot.pk[0].name}}}",) for pk, _ in texts)
-        holds_whole_items = slot.projection.kind is ProjectionKind.ALL
-        return (
-            len(slot.pk) == len(slot.sk) == 1
-            and slot.pk[0].type == slot.sk[0].type == "S"
-            and holds_whole_items
-            and not natural
-        )
+        partitions = [facet.pk for place, facet in self.facets.items() if place[2] == number]
+        is_natural = (f"{{{slot.pk[0].name}}}",) in partitions
+        has_two_texts = len(slot.pk) == len(slot.sk) == 1 and {a.type for a in slot.key_attributes} == {"S"}
+        return has_two_texts and slot.projection.kind is ProjectionKind.ALL and not is_natural
 
     def copies(self, entity: str) -> Sequence[Item]:
-        return [item for item in self.design.items if item.entity == entity and item.copy]
+        return [item for item in self.design.copies if item.entity == entity]
 
     def answers(self, place: Place, question: ReadNeeds) -> bool:
         """Whether the planner answers a read's need of this entity with this key."""
         ask, entity = question.ask, place[0]
         order = tuple(clause for clause in ask.order if clause.entity in ("", entity))
+        # Of this entity alone: whether the others are its neighbours is known only after the layout.
         own = msgspec.structs.replace(ask, entities=(entity,), order=order)
         return isinstance(keys.plan([self.planned[place]], own), keys.Plan)
 
@@ -87,6 +83,7 @@ def fixed_keys(workload: Workload, decisions: Sequence[FixedKey], approved_desig
     facets: dict[Place, Facet] = {}
     candidates: dict[Place, Candidate] = {}
     planner_facets: dict[Place, keys.Facet] = {}
+    # Copies have no numbers in a design: they are counted in the order of its items.
     numbers = {slot.name: number for number, slot in enumerate(design.slots)}
     counts: dict[str, int] = {}
     for item in design.items:
@@ -122,6 +119,7 @@ def key_names(workload: Workload) -> tuple[str, str]:
 def free_name(name: str, workload: Workload) -> str:
     """A name for a physical attribute that no entity has, and that no decision gives to another one."""
     decided_names = {other for label, other in names_in(workload).items() if label in _ATTRIBUTES_OF_THE_TABLE}
+    # A key attribute with the name of an attribute would be overwritten by its value.
     while name in decided_names or any(entity.attribute(name) for entity in workload.entities):
         name = f"_{name}"
     return name
@@ -151,12 +149,12 @@ def _with(design: Design, pin: FixedKey, workload: Workload, sorted_slot: bool) 
         return msgspec.structs.replace(design, slots=tuple(slots))
     facet = Facet(name, (pin.pk,), (pin.sk,) if pin.sk else ())
     items = list(design.items)
-    at = next((at for at, item in enumerate(items) if item.entity == pin.entity and not item.copy), None)
-    if at is None:
+    own_item = design.item(pin.entity)
+    if own_item is None:
         items.append(Item(pin.entity, pin.entity, (facet,)))
-    elif items[at].facet(name) is None:
-        facets = tuple(sorted((*items[at].facets, facet), key=_table_first))
-        items[at] = msgspec.structs.replace(items[at], facets=facets)
+    elif own_item.facet(name) is None:
+        facets = tuple(sorted((*own_item.facets, facet), key=_table_first))
+        items[items.index(own_item)] = msgspec.structs.replace(own_item, facets=facets)
     return msgspec.structs.replace(design, slots=tuple(slots), items=tuple(items))
 
 
@@ -171,5 +169,6 @@ def _table_first(facet: Facet) -> bool:
 
 def _candidate(entity: Entity, facet: Facet, bound_facet: keys.Facet) -> Candidate:
     sk = bound_facet.sk.attributes if bound_facet.sk else ()
-    when = tuple((condition.attribute, condition.values[0]) for condition in facet.when if len(condition.values) == 1)
+    with_one_value = [condition for condition in facet.when if len(condition.values) == 1]
+    when = tuple([(condition.attribute, condition.values[0]) for condition in with_one_value])
     return Candidate(entity.name, tuple(bound_facet.pk.attributes), tuple(map(SortAttribute, sk)), when, 0, fixed=True)

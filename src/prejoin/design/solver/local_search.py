@@ -8,12 +8,20 @@ others, so that the table serves what the index did; or two indexes exchange the
 keys of one entity cannot be in one index, and keys that are read together must be): a Kempe chain, as in graph
 colouring; or a key that is hot because of what its index holds for other reads gets an index of its own. Steps are
 tried in a fixed order until none gives a better design.
+
+For example, two indexes hold these keys, and of the reads only that of `Task` wants whole items:
+
+    index 1    Order by status     Task by assignee
+    index 2    Order by customer   Note by author
+
+Index 1 holds whole items because of `Task`, so a step moves `Task` to index 2, and index 1 may hold less. `Order by
+status` could move only in exchange for `Order by customer`, because an item has one key in an index.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import combinations
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import chain, combinations
 
 from msgspec.structs import replace
 
@@ -129,6 +137,7 @@ def _replace_keys(
         """The first place with one of the other keys, unless the read still finds its items in the old one."""
         if not any(_lies_in(problem, placement, place) for placement in placements):
             return place
+        # A new key of the same entity may lie in the same place, in another slot, or nowhere: then the read stays.
         new_places: list[CollectionPlace] = []
         for other in sorted(new_placements):
             new_place = replace(place, slot=other.slot)
@@ -150,15 +159,23 @@ def _exchanges(problem: Problem, selection: Selection, design: Design) -> Iterat
     narrow = {placement for placement in _members(groups) if _is_narrow(problem, design, placement)}
     for slots in combinations(new_slots, 2):
         in_slots = [group for group in groups if _slot_of(group) in slots]
-        for chain in _chains(in_slots):
-            moving = _members(chain)
-            after: dict[int, set[Placement]] = {slot: set() for slot in slots}
-            for placement in _members(in_slots):
-                slot = sum(slots) - placement.slot if placement in moving else placement.slot
-                after[slot].add(placement)
-            becomes_narrow = any(placements and placements <= narrow for placements in after.values())
+        for linked_groups in _chains(in_slots):
+            moving = _members(linked_groups)
+            contents = _contents_after(_members(in_slots), moving, slots)
+            becomes_narrow = any(placements <= narrow for placements in contents if placements)
             if becomes_narrow or _relieves(problem, moving):
                 yield _exchange_slots(problem, selection, moving, *slots)
+
+
+def _contents_after(
+    placements: Iterable[Placement], moving: Collection[Placement], slots: tuple[int, int]
+) -> list[set[Placement]]:
+    """The keys in two slots after some of them have moved to the other one."""
+    contents: dict[int, set[Placement]] = {slot: set() for slot in slots}
+    for placement in placements:
+        slot = sum(slots) - placement.slot if placement in moving else placement.slot
+        contents[slot].add(placement)
+    return list(contents.values())
 
 
 def _separations(problem: Problem, selection: Selection, design: Design) -> Iterator[Selection]:
@@ -190,16 +207,17 @@ def _separations(problem: Problem, selection: Selection, design: Design) -> Iter
 
 def _relieves(problem: Problem, placements: set[Placement]) -> bool:
     """Whether two keys answer a read of whole items. Clients take the first index, so the other may hold less."""
-    for question in problem.reads:
-        if question.ask.needs is None:
-            for need in question.needs:
-                if sum(placement_answers(placement, need) for placement in placements) > 1:
-                    return True
+    reads_of_whole_items = [question for question in problem.reads if question.ask.needs is None]
+    for question in reads_of_whole_items:
+        for need in question.needs:
+            if sum(placement_answers(placement, need) for placement in placements) > 1:
+                return True
     return False
 
 
 def _groups(problem: Problem, selection: Selection) -> list[frozenset[Placement]]:
     """The keys in new indexes; keys that a read of several entities finds together are one group."""
+    # Keys of an approved design stay where they are: their items are written already.
     in_new_indexes = [placement for placement in selection.placed if placement.slot > problem.fixed.indexes]
     groups = [frozenset({placement}) for placement in in_new_indexes if not placement.candidate.fixed]
     for place in selection.collections:
@@ -216,7 +234,7 @@ def _slot_of(group: frozenset[Placement]) -> int:
 
 
 def _members(groups: Iterable[frozenset[Placement]]) -> set[Placement]:
-    return {placement for group in groups for placement in group}
+    return set(chain.from_iterable(groups))
 
 
 def _lies_in(problem: Problem, placement: Placement, place: CollectionPlace) -> bool:
@@ -231,13 +249,13 @@ def _chains(groups: list[frozenset[Placement]]) -> Iterator[list[frozenset[Place
     """
     remaining = list(groups)
     while remaining:
-        chain = [remaining.pop(0)]
-        names = {placement.entity for placement in chain[0]}
+        linked = [remaining.pop(0)]
+        names = {placement.entity for placement in linked[0]}
         while linked_groups := [group for group in remaining if names & {placement.entity for placement in group}]:
-            chain += linked_groups
+            linked += linked_groups
             remaining = [group for group in remaining if group not in linked_groups]
             names |= {placement.entity for placement in _members(linked_groups)}
-        yield chain
+        yield linked
 
 
 def _is_narrow(problem: Problem, design: Design, placement: Placement) -> bool:

@@ -90,6 +90,7 @@ def find_needs(workload: Workload) -> tuple[ReadNeeds, ...]:
     for step in sorted(item_changes(workload), key=lambda step: step.is_list):
         write, entity = step.write, step.entity
         names = _search_attributes(step)
+        # A write that is given nothing of its items means all of them, which is a Scan.
         if names:
             ask = Lookup.of(entity.name, equal=names)
             read = Read(write.id, entities=(entity.name,), rate=write.rate)
@@ -183,6 +184,7 @@ def _need(read: Read, ask: Lookup, name: str, workload: Workload) -> Need:
     known_names = equal_names.union(dict(constants))
     tail = _tail(ask, name, own_names, range_names)
     is_shared = len(ask.entities) > 1
+    # One range or order over several entities: their items lie among each other in the partition.
     has_common_order = bool(ask.within) or any(not order.entity for order in ask.order)
     return Need(
         read.id,

@@ -48,7 +48,8 @@ def _refused_collections(problem: Problem, design: Design) -> list[ReadNeeds]:
     A consistent read is left out: an index cannot answer it.
     """
     refusals = [question for question in problem.reads if question.read.id in design.unserved]
-    collections = [question for question in refusals if len(question.needs) > 1 and not question.ask.consistent]
+    eventual_reads = [question for question in refusals if not question.ask.consistent]
+    collections = [question for question in eventual_reads if len(question.needs) > 1]
     return sorted(collections, key=lambda question: (-pattern_weight(question.read), question.read.id))
 
 
@@ -73,7 +74,8 @@ def remove_unread_keys(problem: Problem, selection: Selection, design: Design) -
     new_slots = sorted({placement.slot for placement in remaining if placement.slot > last_fixed})
     numbers = {slot: number for number, slot in enumerate(new_slots, last_fixed + 1)}
     placements = [replace(placement, slot=numbers.get(placement.slot, placement.slot)) for placement in remaining]
-    places = [place for place in selection.collections if place.slot <= last_fixed or place.slot in numbers]
+    remaining_slots = {*range(last_fixed + 1), *numbers}
+    places = [place for place in selection.collections if place.slot in remaining_slots]
     collections = [replace(place, slot=numbers.get(place.slot, place.slot)) for place in places]
     return replace(
         selection,

@@ -155,6 +155,7 @@ def choose(problem: Problem, cache: SearchCache | None = None, rough: bool = Fal
 def _simplest_selection(problem: Problem, searches: Sequence[ComponentSearch], rough: bool) -> Selection:
     """The best selection of the least complexity, with the bound that was proven."""
     limits = problem.constraints
+    # An index more than any component can use is never worth its complexity.
     most_indexes = max([problem.fixed.indexes, *(search.most_indexes for search in searches)])
     most_indexes = min(most_indexes, limits.indexes, limits.structures)
     totals, last = _complexities(problem, searches, most_indexes)
@@ -231,6 +232,7 @@ def _simplest(searches: Sequence[ComponentSearch], totals: dict[int, int], rough
             selections.append(_merge(parts))
     except OutOfTimeError:
         return None
+    # Equal in complexity, but an index may hold less in one of them: the bill of the finished design decides.
     best, *other_selections = sorted(selections, key=lambda s: (s.reading, s.queries_each, s.money, s.copies))
     return msgspec.structs.replace(best, equals=tuple(other_selections))
 
@@ -320,6 +322,7 @@ def _best_within_limits(problem: Problem, searches: Sequence[ComponentSearch]) -
             break
         problem.on_progress(f"not all can be served: {_count_text(indexes, 'index', 'indexes')}")
         most_copies = min(limits.copies, limits.structures - indexes)
+        # Served first, then the complexity. The fewest indexes come first among equals.
         for copies, (loss, shares) in _distribute_copies(searches, indexes, most_copies).items():
             halves = _index_halves(indexes) + copies * int(2 * WEIGHTS["copy"])
             division = (loss, halves, indexes, shares)

@@ -199,6 +199,7 @@ def _better_of(workload: Workload, incumbent: _Incumbent | None, other: _Incumbe
 
     def measure(candidate: _Incumbent) -> tuple[int, int]:
         selection = candidate.selection
+        # A refused read costs an index, because the repair gives it one of its own.
         repairs = int(2 * WEIGHTS["index"]) * candidate.refusals
         return weight_of(workload, selection.unserved), selection.total_halves + repairs
 
@@ -249,6 +250,8 @@ def _find_separations(problem: Problem, selection: Selection, design: Design, wo
         if operation.requests or not isinstance(read, Read) or operation.pattern not in expected_reads:
             continue
         slots = {place.slot for place in selection.collections if place.read == operation.pattern}
+        # The planner refuses a read if another type stands between its types. That can be only in a partition which has
+        # all of them.
         for (slot, _), placements in words.rooms.items():
             has_all_types = {placement.entity for placement in placements}.issuperset(read.entities)
             if len(placements) > 1 and has_all_types and (slot in slots or not slots):
@@ -282,6 +285,7 @@ def _finish(
         return project(with_index_keys(with_texts(selection), workload, problem.fixed.design, project))
 
     def improve_all(selection: Selection) -> tuple[Selection, Design]:
+        # First with texts as keys, whose designs are made fast, then with the form that is printed.
         narrow, _ = improve(problem, selection, narrower, cache, with_projected_texts)
         return improve(problem, narrow, natural, cache, finish)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
+from itertools import chain
 from math import log10
 from typing import assert_never
 
@@ -73,6 +74,7 @@ class Taste:
             # An item that is read by itself is not read with its parent's: GetItem rather than a Query of an index.
             is_read_alone = len(parents) > 1 and self._is_read_alone(entity)
             return 6 * (is_elsewhere and not is_read_alone)
+        # Compare the weights in `_shape`: a sort attribute counts 4, an attribute too many in the partition 6.
         has_pages = self._pages(entity.name, candidate.pk) > 1
         return 6 * is_elsewhere + 20 * has_pages + 2 * self._is_asked_less(entity, candidate.pk)
 
@@ -90,6 +92,7 @@ class Taste:
 
     def _shape(self, entity: Entity, candidate: Candidate, wanted_size: int) -> int:
         """The preference for short keys, partitions of a certain number of attributes, and the document's order."""
+        # At least 1, so that a key that nothing needs is never chosen.
         holds_everything = not candidate.pk and not entity.singleton
         return (
             1
@@ -113,7 +116,8 @@ class Taste:
         return len(pk) - len(own) + telling if telling > 1 else 0
 
     def _roots(self, entity: Entity, names: Iterable[str]) -> Roots:
-        return frozenset(root(self._workload, entity, a) for name in names if (a := entity.attribute(name)))
+        attributes = filter(None, map(entity.attribute, names))
+        return frozenset([root(self._workload, entity, attribute) for attribute in attributes])
 
     def _parents_of(self, entity: Entity) -> list[Roots]:
         """The partitions of an entity's parents, by relationships.
@@ -126,24 +130,20 @@ class Taste:
         if partitions or has_whole_id or not any(a.generated for a in entity.id):
             return partitions
         tenant = common_tenant(self._workload, entity.name)
-        parent_ids = [a.name for a in entity.id if a.references and a.name not in tenant]
+        references = [a.name for a in entity.id if a.references]
+        parent_ids = [name for name in references if name not in tenant]
         return [self._roots(entity, [*tenant, *parent_ids])] if parent_ids else []
 
     def _partitions_by_relationships(self, entity: Entity) -> list[Roots]:
-        relationships = [r for owner in self._workload.entities for r in owner.relationships if r.right == entity.name]
+        """The partitions of the parents that 1:n relationships name."""
         partitions: list[Roots] = []
-        for relationship in relationships:
+        for relationship in chain.from_iterable(owner.relationships for owner in self._workload.entities):
             parent = self._workload.entity(relationship.left)
-            match relationship.kind:
-                case RelationshipKind.ONE_TO_MANY:
-                    if parent and parent is not entity:
-                        via = [name for name in relationship.via if entity.attribute(name)]
-                        parent_id = [a.name for a in parent.id]
-                        partitions.append(self._roots(entity, via) if via else self._roots(parent, parent_id))
-                case RelationshipKind.ONE_TO_ONE | RelationshipKind.MANY_TO_MANY | RelationshipKind.HIERARCHY:
-                    pass
-                case _:
-                    assert_never(relationship.kind)
+            is_child = relationship.right == entity.name and _is_one_to_many(relationship.kind)
+            if is_child and parent and parent is not entity:
+                via = list(filter(entity.attribute, relationship.via))
+                parent_id = [a.name for a in parent.id]
+                partitions.append(self._roots(entity, via) if via else self._roots(parent, parent_id))
         return partitions
 
     def _is_read_alone(self, entity: Entity) -> bool:
@@ -162,8 +162,9 @@ class Taste:
         """The attributes of an entity that hold the id of another one, for each of them."""
         entity = self._workload.entity(name)
         assert entity is not None
-        other_entities = [e for e in self._workload.entities if e is not entity]
-        return [key for other in other_entities if (key := foreign_key(self._workload, entity, other))]
+        other_entities = [other for other in self._workload.entities if other is not entity]
+        keys = [foreign_key(self._workload, entity, other) for other in other_entities]
+        return [key for key in keys if key]
 
     def _asked_of(self, name: str, pk: frozenset[str]) -> float:
         """The calls a second of the reads of an entity that give a partition, and nothing more."""
@@ -187,22 +188,35 @@ def _disorder(entity: Entity, candidate: Candidate) -> int:
     """
     places = {a.name: at for at, a in enumerate(entity.attributes)}
     order = [places[name] for name in candidate.attributes if name in places]
-    size = len(candidate.pk)
-    ids = [places[a.name] for key in candidate.sk if (a := entity.attribute(key.attribute)) and a.id]
+    sort_attributes = [entity.attribute(key.attribute) for key in candidate.sk]
+    ids = [places[attribute.name] for attribute in filter(None, sort_attributes) if attribute.id]
     if ids != sorted(ids):
         return 3
-    return min(2, sum(place > other for at, place in enumerate(order) for other in order[max(at + 1, size) :]))
+    inversions = 0
+    for at, place in enumerate(order):
+        following = order[max(at + 1, len(candidate.pk)) :]
+        inversions += sum(place > other for other in following)
+    return min(2, inversions)
+
+
+def _is_one_to_many(kind: RelationshipKind) -> bool:
+    match kind:
+        case RelationshipKind.ONE_TO_MANY:
+            return True
+        case RelationshipKind.ONE_TO_ONE | RelationshipKind.MANY_TO_MANY | RelationshipKind.HIERARCHY:
+            return False
+        case _:
+            assert_never(kind)
 
 
 def _is_series(entity: Entity, candidate: Candidate) -> bool:
     """Whether a partition is the owner of a series: the rest of the entity's id is a time or a number."""
-    return _has_series(entity) and set(candidate.pk) == {a.name for a in entity.id if not _counts(a)}
+    return _has_series(entity) and set(candidate.pk) == {a.name for a in entity.id if not _is_time_or_number(a)}
 
 
 def _has_series(entity: Entity) -> bool:
-    counting = [_counts(a) for a in entity.id]
-    return any(counting) and not all(counting)
+    return {_is_time_or_number(attribute) for attribute in entity.id} == {False, True}
 
 
-def _counts(attribute: Attribute) -> bool:
+def _is_time_or_number(attribute: Attribute) -> bool:
     return attribute.type.numeric or attribute.type.kind in (Kind.DATE, Kind.DATETIME)

@@ -240,6 +240,7 @@ def _uncut(pin: Spread, entity: Entity, workload: Workload, facets: Sequence[key
             f"each of its partitions is of one {' or '.join(key_names)}, and none gets more writes than it takes",
             f"{leave}; a partition that many items share, such as one for each status, would be cut",
         )
+    # Buckets need a start: a Query of a time range asks each bucket since then.
     reads = [read for read in workload.reads if pin.entity in read.entities]
     without = [read.id for read in reads if not starts_of(entity, read)]
     if len(without) == len(reads):

@@ -18,3 +18,8 @@ class Alternative(Model, frozen=True):
     """The decisions or lines of the document that take it."""
     changes_document: bool = False
     """Whether `take` are changed lines of the document, and not decisions."""
+
+
+def cheapest_first(alternative: Alternative) -> tuple[float, str]:
+    """The order in which alternatives are listed."""
+    return alternative.dollars, alternative.text

@@ -10,7 +10,7 @@ from prejoin.design.layout.key_words import KeyWords, upper
 from prejoin.design.layout.lay_out import guards_of
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design
-from prejoin.design.phrases import count, listed, money, natural_order
+from prejoin.design.phrases import count, listed, natural_order
 from prejoin.design.pins import pins_of
 from prejoin.design.solver.candidates import Candidate, base_candidates
 from prejoin.design.solver.needs import Need, read_needs
@@ -18,7 +18,7 @@ from prejoin.design.solver.placement import Placement, placement_answers
 from prejoin.design.solver.search import problem_of
 from prejoin.design.solver.taste import Taste
 from prejoin.design.whatif.alternative import Alternative
-from prejoin.design.whatif.attempt import Failure, Outcome, WhatIf, shape_of, without_structure
+from prejoin.design.whatif.attempt import Failure, Outcome, WhatIf, compared_price, shape_of, without_structure
 from prejoin.design.whatif.change import Change
 from prejoin.workload.model import AtMost, Entity, FixedKey, Minimise, Under, Without
 
@@ -81,7 +81,7 @@ def _price_words(outcome: Outcome) -> str:
         number = count(abs(outcome.structures), "structure")
         parts.append(f"{number} {'more' if outcome.structures > 0 else 'fewer'}")
     if round(outcome.dollars, 2):
-        parts.append(f"{money(abs(outcome.dollars))} a month {'more' if outcome.dollars > 0 else 'less'}")
+        parts.append(compared_price(outcome.dollars))
     return " and ".join(parts) or "the same price"
 
 
@@ -137,10 +137,12 @@ def key_changes(what_if: WhatIf) -> dict[str, Change]:
     """The next best key of each entity in the table, by topic: the one that serves most of its reads."""
     unserved_reads = what_if.design.unserved  # no key serves these
     all_needs, _ = read_needs(what_if.workload)
-    needs = [need for read in all_needs for need in read.needs if need.read not in unserved_reads]
+    questions = [question for question in all_needs if question.read.id not in unserved_reads]
     changes = {}
     for placement in _free_keys(what_if):
-        own_needs = [need for need in needs if need.entity == placement.entity]
+        own_needs: list[Need] = []
+        for question in questions:
+            own_needs += [need for need in question.needs if need.entity == placement.entity]
         change = _next_key(what_if, placement, own_needs)
         if change:
             changes[placement.entity] = change

@@ -12,9 +12,10 @@ from prejoin.design.cost.assumptions import per_second
 from prejoin.design.cost.bill import bill, pattern_cost
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import Design, Operation
-from prejoin.design.phrases import count, natural_order
+from prejoin.design.phrases import count, money, natural_order
 from prejoin.design.solver.program.integer_program import InfeasibleError, OutOfTimeError, TimeLimit
 from prejoin.design.solver.solve import Solution, solve
+from prejoin.design.whatif.alternative import Alternative
 from prejoin.design.whatif.change import Change, apply_change
 from prejoin.design.whatif.document_lines import changed_lines
 from prejoin.protocol.prices import MONTH_SECONDS, dollars
@@ -83,6 +84,11 @@ class WhatIf:
             return tuple(map(write_pin, change.pins))
         return tuple(changed_lines(self.workload, apply_change(self.workload, change)))
 
+    def alternative(self, outcome: Outcome, text: str, *, changes_document: bool = False) -> Alternative:
+        """An outcome that serves as much, as an explanation lists it, with the text by which it is taken."""
+        lines = self.lines_of(outcome.change)
+        return Alternative(text, outcome.structures, outcome.dollars, take=lines, changes_document=changes_document)
+
     def attempt_best(self, changes: Iterable[Change], most: int) -> list[Outcome]:
         """The outcomes of the changes that may save most, by an estimate."""
         return [self.attempt(change) for change in self.best_changes(changes, most)]
@@ -140,11 +146,11 @@ class WhatIf:
     def _compare(self, change: Change, changed: Workload, design: Design) -> Outcome:
         price = price_of(changed, design)
         before, after = self.design.unserved, design.unserved
-        reading = [
-            operation.pattern
-            for operation in design.operations
-            if _reads_before(operation) > _reads_before(self.design.operation(operation.pattern))
-        ]
+        reading_writes: list[str] = []
+        for operation in design.operations:
+            reads_now = _reads_before(self.design.operation(operation.pattern))
+            if _reads_before(operation) > reads_now:
+                reading_writes.append(operation.pattern)
         return Outcome(
             change,
             changed,
@@ -155,8 +161,16 @@ class WhatIf:
             copies=len(design.copies) - len(self.design.copies),
             lost_patterns=tuple(natural_order(after - before)),
             gained_patterns=tuple(natural_order(before - after - {*change.removed_names})),
-            reading_writes=tuple(natural_order(reading)),
+            reading_writes=tuple(natural_order(reading_writes)),
         )
+
+
+def compared_price(dollars: float) -> str:
+    """
+    >>> compared_price(3.2), compared_price(-3.2)
+    ('$3.20 a month more', '$3.20 a month less')
+    """
+    return f"{money(abs(dollars))} a month {'more' if dollars >= 0 else 'less'}"
 
 
 def price_of(workload: Workload, design: Design) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 from typing import TypeVar
 
 import msgspec
@@ -61,10 +62,12 @@ def apply_change(workload: Workload, change: Change) -> Workload:
 
 def combine_changes(changes: Sequence[Change]) -> Change:
     """One change for several, each of which was made after those before it."""
+    all_patterns = chain.from_iterable(change.patterns for change in changes)
+    patterns = {pattern.id: pattern for pattern in all_patterns}
     return Change(
         "; ".join(change.summary for change in changes),
-        entities=_with_parts((), [entity for change in changes for entity in change.entities]),
-        patterns=tuple({pattern.id: pattern for change in changes for pattern in change.patterns}.values()),
+        entities=_with_parts((), chain.from_iterable(change.entities for change in changes)),
+        patterns=tuple(patterns.values()),
     )
 
 

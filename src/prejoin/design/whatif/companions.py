@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -60,6 +60,7 @@ def word_changes(workload: Workload, read: Read) -> Iterator[Change]:
     attribute = entity.attribute(bare_name(condition.attribute)) if entity and condition else None
     if entity is None or attribute is None or not entity.id or entity.attribute("word"):
         return
+    # A text has many words that nobody counts; a set has its members.
     is_text = attribute.type.kind not in (Kind.SET, Kind.LIST)
     suffix = "Word" if is_text else attribute.name[:1].upper() + attribute.name[1:].removesuffix("s")
     number = WORDS if is_text else MEMBERS
@@ -100,6 +101,7 @@ def _word_attributes(workload: Workload, entity: Entity, read: Read, conditions:
 
 def feed_changes(workload: Workload, read: Read) -> Iterator[Change]:
     """A feed: what is read is written in advance, once for each reader."""
+    # For example, the posts of the users that one follows: a join of `Follow` and `Post`, by the follower.
     if len(read.entities) != 2 or read.combine is None or len(read.inputs) != 1:
         return
     follow, post = map(workload.entity, read.entities)
@@ -109,26 +111,38 @@ def feed_changes(workload: Workload, read: Read) -> Iterator[Change]:
     followed_names = _followed_attributes(workload, follow, post, reader)
     if reader is None or len(followed_names) != 1 or workload.entity(f"{post.name}Feed"):
         return
-    sorts = [attribute for sort in read.sort if (attribute := post.attribute(bare_name(sort.attribute)))]
-    # What the feed is sorted by is part of its id: it never changes, and the key of the table is in this order.
-    order = [attribute for attribute in sorts if not attribute.id]
-    if any(attribute.optional or changes_later(workload, post, attribute) for attribute in order):
+    order = _order_of_feed(post, read)
+    if not _are_fixed(workload, post, order):
         return
     if reader.name in [attribute.name for attribute in (*post.id, *order)]:
         return  # the reader is the parent of what it reads: nothing is followed
     readers = round(count_by(workload, follow, followed_names))
+    feed = _feed_of(post, reader, order, readers)
+    sort = tuple([replace(part, attribute=bare_name(part.attribute)) for part in read.sort])
+    via = post.id[0].name
+    join = replace(read, entities=(feed.name, post.name), combine=Combine.JOIN, via=via, sort=sort)
+    summary = f"a feed, written for each of about {amount(readers)} readers when a {post.name} is created"
+    yield _created_with(workload, post, feed, join, summary, atomic=False)
+
+
+def _order_of_feed(post: Entity, read: Read) -> list[Attribute]:
+    """What a feed is sorted by beside the id.
+
+    It is part of the feed's id, so it never changes, and the key of the table is in this order.
+    """
+    attributes = [post.attribute(bare_name(sort.attribute)) for sort in read.sort]
+    return [attribute for attribute in filter(None, attributes) if not attribute.id]
+
+
+def _feed_of(post: Entity, reader: Attribute, order: Iterable[Attribute], readers: int) -> Entity:
+    """The items under each reader: the reader, the order, and a reference to a post."""
     posts = [id_part(reference_to(post, part)) for part in post.id]
-    feed = Entity(
+    return Entity(
         f"{post.name}Feed",
         attributes=(replace(reader, id=True, generated=None), *map(id_part, order), *posts),
         cardinality=(Cardinality(readers, post.name),),
         size=200,
     )
-    sort = tuple(replace(part, attribute=bare_name(part.attribute)) for part in read.sort)
-    via = post.id[0].name
-    join = replace(read, entities=(feed.name, post.name), combine=Combine.JOIN, via=via, sort=sort)
-    summary = f"a feed, written for each of about {amount(readers)} readers when a {post.name} is created"
-    yield _created_with(workload, post, feed, join, summary, atomic=False)
 
 
 def _followed_attributes(workload: Workload, follow: Entity, post: Entity, reader: Attribute | None) -> list[str]:
@@ -194,18 +208,30 @@ def _unique_value(workload: Workload, entity: Entity, read: Read) -> tuple[str, 
     groups = [set(group) for group in unique_groups(entity)]
     if read.result is not Result.ONE or not entity.id or set(names) not in groups:
         return ()
-    for condition in read.inputs:
-        if condition.op is not Op.EQ or condition.values or condition.many or condition.filter or condition.optional:
-            return ()
-    values = [attribute for attribute in entity.attributes if attribute.name in names and not attribute.id]
-    is_fixed = not any(value.optional or changes_later(workload, entity, value) for value in values)
-    return names if is_fixed else ()
+    attributes = filter(None, map(entity.attribute, names))
+    values = [attribute for attribute in attributes if not attribute.id]
+    is_usable = all(map(_is_given_by_caller, read.inputs)) and _are_fixed(workload, entity, values)
+    return names if is_usable else ()
+
+
+def _are_fixed(workload: Workload, entity: Entity, attributes: Iterable[Attribute]) -> bool:
+    """Whether every item has some attributes, and no update changes them."""
+    return not any(attribute.optional or changes_later(workload, entity, attribute) for attribute in attributes)
+
+
+def _is_given_by_caller(condition: Input) -> bool:
+    """Whether an input is an equality with one value from the caller, and no filter."""
+    is_one_value = condition.op is Op.EQ and not condition.values and not condition.many
+    return is_one_value and not condition.filter and not condition.optional
 
 
 def _is_followed_easily(workload: Workload, entity: Entity) -> bool:
     """Whether items are only created, updated and deleted, one by one: then another item can follow them."""
-    actions = [action for write in writes_to(workload, entity) for action in actions_on(write, entity)]
-    return all(action.verb in (Verb.CREATE, Verb.UPDATE, Verb.DELETE) and not action.many for action in actions)
+    for write in writes_to(workload, entity):
+        for action in actions_on(write, entity):
+            if action.many or action.verb not in (Verb.CREATE, Verb.UPDATE, Verb.DELETE):
+                return False
+    return True
 
 
 def _without_unique(entity: Entity, group: tuple[str, ...]) -> Entity:

@@ -38,9 +38,11 @@ class TableComparison(Model, frozen=True):
     @property
     def in_the_way(self) -> tuple[str, ...]:
         """Patterns that speak against several tables: they need one transaction, or only one table serves them."""
-        bound = {c.pattern for c in self.split.crossings if c.loss is not Loss.REQUEST}
-        bound |= {pattern for table in self.several for pattern in table.unserved} - {*self.one.unserved}
-        return tuple(sorted(bound))
+        ids = {crossing.pattern for crossing in self.split.crossings if crossing.loss is not Loss.REQUEST}
+        unserved_ids: set[str] = set()
+        for table in self.several:
+            unserved_ids.update(table.unserved)
+        return tuple(sorted(ids | unserved_ids.difference(self.one.unserved)))
 
     @property
     def separate(self) -> bool:

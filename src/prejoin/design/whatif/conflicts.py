@@ -8,6 +8,7 @@ irreducible infeasible set: without any one of its statements there is a solutio
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
+from itertools import chain
 from typing import Literal, assert_never
 
 import msgspec
@@ -59,10 +60,10 @@ class ConflictStatement(msgspec.Struct, frozen=True, order=True):
                 assert_never(self.kind)
 
 
-def conflicts(workload: Workload, kept: Design | None = None) -> tuple[tuple[ConflictStatement, ...], ...]:
+def conflicts(workload: Workload, approved_design: Design | None = None) -> tuple[tuple[ConflictStatement, ...], ...]:
     """Every conflict: after each one its last pattern is removed, until the remaining patterns have a solution."""
     conflict_sets = []
-    while statements := conflict(workload, kept):
+    while statements := conflict(workload, approved_design):
         conflict_sets.append(statements)
         patterns = [statement.name for statement in statements if statement.kind == "pattern"]
         if not patterns:
@@ -71,17 +72,18 @@ def conflicts(workload: Workload, kept: Design | None = None) -> tuple[tuple[Con
     return tuple(conflict_sets)
 
 
-def conflict(workload: Workload, kept: Design | None = None) -> tuple[ConflictStatement, ...]:
+def conflict(workload: Workload, approved_design: Design | None = None) -> tuple[ConflictStatement, ...]:
     """A minimal set of statements that conflict; empty if there is a solution."""
-    groups = [*_parts(kept), [*_statements(workload)]]
+    groups = [*_parts(approved_design), [*_statements(workload)]]
 
     def conflicts_with(number: int, group: list[ConflictStatement]) -> bool:
-        changed_groups = [*groups[:number], group, *groups[number + 1 :]]
-        return not _is_possible(workload, kept, {statement for group in changed_groups for statement in group})
+        statements = set(group).union(*groups[:number], *groups[number + 1 :])
+        return not _is_possible(workload, approved_design, statements)
 
     if not conflicts_with(0, groups[0]):
         return ()
     for number in range(len(groups)):
+        # Halves first: most statements have nothing to do with the conflict, and each try is a search.
         size = max(1, len(groups[number]) // 2)
         while size:
             start = 0
@@ -92,56 +94,58 @@ def conflict(workload: Workload, kept: Design | None = None) -> tuple[ConflictSt
                 else:
                     start += size
             size //= 2
-    return tuple(statement for group in groups for statement in group)
+    return tuple(chain.from_iterable(groups))
 
 
-def _is_possible(workload: Workload, kept: Design | None, statements: Set[ConflictStatement]) -> bool:
+def _is_possible(workload: Workload, approved_design: Design | None, statements: Set[ConflictStatement]) -> bool:
     """Whether some keys serve all patterns, if only some statements hold."""
-    part = apply_change(workload, _take_back_others(workload, kept, statements))
+    part = apply_change(workload, _take_back_others(workload, approved_design, statements))
     all_needs, refused = read_needs(part)
     if refused:
         return False
     try:
-        return not choose(problem_of(part, all_needs, kept and _only(kept, statements))).unserved
+        return not choose(problem_of(part, all_needs, approved_design and _only(approved_design, statements))).unserved
     except InfeasibleError:
         return False
 
 
-def _take_back_others(workload: Workload, kept: Design | None, statements: Set[ConflictStatement]) -> Change:
+def _take_back_others(workload: Workload, approved_design: Design | None, statements: Set[ConflictStatement]) -> Change:
     """The change after which no other statements hold."""
-    dropped_patterns = [
-        pattern.id for pattern in workload.patterns if ConflictStatement("pattern", pattern.id) not in statements
-    ]
-    weaker_patterns = [
-        replace(read, consistency=None)
-        for read in workload.reads
-        if read.id not in dropped_patterns and ConflictStatement("consistent", read.id) not in statements
-    ]
-    undecided = []
-    for decision in workload.decisions:
-        pin = decision.pin
-        # Without the names of the design that is kept, others can be given.
-        is_free = isinstance(pin, Naming) and kept is not None and _names(kept) not in statements
+    asked_ids = {statement.name for statement in statements if statement.kind == "pattern"}
+    weak_ids = asked_ids - {statement.name for statement in statements if statement.kind == "consistent"}
+    dropped_patterns = [pattern.id for pattern in workload.patterns if pattern.id not in asked_ids]
+    weak_reads = [read for read in workload.reads if read.id in weak_ids]
+    # Without the names of the design that is kept, others can be given.
+    are_names_free = approved_design is not None and _names(approved_design) not in statements
+    removed_pins: list[Pin] = []
+    for pin in [decision.pin for decision in workload.decisions]:
+        is_free = isinstance(pin, Naming) and are_names_free
         if isinstance(pin, _BINDING) and (is_free or _decision(pin) not in statements):
-            undecided.append(pin)
-    return Change(patterns=tuple(weaker_patterns), removed_names=tuple(dropped_patterns), removed_pins=tuple(undecided))
+            removed_pins.append(pin)
+    return Change(
+        patterns=tuple([replace(read, consistency=None) for read in weak_reads]),
+        removed_names=tuple(dropped_patterns),
+        removed_pins=tuple(removed_pins),
+    )
 
 
-def _parts(kept: Design | None) -> Iterator[list[ConflictStatement]]:
+def _parts(approved_design: Design | None) -> Iterator[list[ConflictStatement]]:
     """The parts of an approved design: keys and copies, then indexes, then names. They are removed before the
     document's.
     """
-    if kept:
-        yield [*(_key(item, f) for item in kept.items if not item.copy for f in item.facets), *map(_copy, kept.copies)]
-        yield [*map(_index, kept.indexes)]
-        yield [_names(kept)]
+    if approved_design:
+        own_keys: list[ConflictStatement] = []
+        for item in approved_design.items:
+            own_keys += [_key(item, facet) for facet in item.facets] if not item.copy else []
+        yield [*own_keys, *map(_copy, approved_design.copies)]
+        yield [*map(_index, approved_design.indexes)]
+        yield [_names(approved_design)]
 
 
 def _key(item: Item, facet: Facet) -> ConflictStatement:
     place = "" if facet.slot == TABLE else f" in {facet.slot}"
-    return ConflictStatement(
-        "kept", f"the key {' and '.join(f'`{text}`' for text in facet.pk + facet.sk)} of {item.entity}{place}"
-    )
+    templates = " and ".join([f"`{text}`" for text in facet.templates])
+    return ConflictStatement("kept", f"the key {templates} of {item.entity}{place}")
 
 
 def _copy(item: Item) -> ConflictStatement:
@@ -152,22 +156,24 @@ def _index(slot: Slot) -> ConflictStatement:
     return ConflictStatement("kept", f"the index {slot.name}")
 
 
-def _names(kept: Design) -> ConflictStatement:
-    keys = " and ".join([f"`{name}`" for name in kept.table_keys]) or "none"
-    names = f"the type attribute `{kept.type_attribute}` and the separator `{kept.separator}`"
-    return ConflictStatement("kept", f"the name `{kept.table}`, the key attributes {keys}, {names}")
+def _names(approved_design: Design) -> ConflictStatement:
+    keys = " and ".join([f"`{name}`" for name in approved_design.table_keys]) or "none"
+    names = f"the type attribute `{approved_design.type_attribute}` and the separator `{approved_design.separator}`"
+    return ConflictStatement("kept", f"the name `{approved_design.table}`, the key attributes {keys}, {names}")
 
 
-def _only(kept: Design, statements: Set[ConflictStatement]) -> Design:
+def _only(approved_design: Design, statements: Set[ConflictStatement]) -> Design:
     """The stated part of an approved design. An index stays if a key or a copy in it does."""
     items = []
-    for item in kept.items:
+    for item in approved_design.items:
         facets = tuple(f for f in item.facets if (_copy(item) if item.copy else _key(item, f)) in statements)
         if facets:
             items.append(replace(item, facets=facets))
-    used_slots = {TABLE, *(facet.slot for item in items for facet in item.facets)}
-    slots = tuple(slot for slot in kept.slots if slot.name in used_slots or _index(slot) in statements)
-    return replace(kept, slots=slots, items=tuple(items))
+    used_slots = {TABLE}
+    for item in items:
+        used_slots.update(facet.slot for facet in item.facets)
+    slots = tuple([slot for slot in approved_design.slots if slot.name in used_slots or _index(slot) in statements])
+    return replace(approved_design, slots=slots, items=tuple(items))
 
 
 def _statements(workload: Workload) -> Iterator[ConflictStatement]:

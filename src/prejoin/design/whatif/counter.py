@@ -158,6 +158,7 @@ def _keep_number(write: Write, items: _CountedItems, counter: _Counter) -> Write
     if items.moving is None or action.verb is Verb.CREATE:
         return following
     # The value before is an input, on the condition that it is still there.
+    # The transaction subtracts where the item was, so it has to fail if the item has moved since.
     old_value = Value(param=items.old_input)
     unchanged_value = Comparison(entity=items.entity.name, attribute=items.moving.name, op=Op.EQ, values=(old_value,))
     inputs = tuple(dict.fromkeys((*following.inputs, Input(items.old_input))))

@@ -65,17 +65,18 @@ def _changed_columns(
     kind: TableKind, pattern: Pattern, old_pattern: Pattern, before: Workload, after: Workload
 ) -> list[Column]:
     """The columns whose cells differ, and those without which they are hard to understand."""
-    changed_patterns = [
+    changed_columns = [
         column for column in kind.columns if column.text_of(pattern, after) != column.text_of(old_pattern, before)
     ]
     untold = [ID, NAME, DESCRIPTION]
     if isinstance(pattern, Write):
         untold.append(ENTITY)  # the items say it
         if len(pattern.actions) > 1:
-            changed_patterns.append(TRANSACTION)
-    elif ENTITY in changed_patterns:
-        changed_patterns.append(INPUTS)
-    return [column for column in kind.columns if column in changed_patterns and column not in untold]
+            changed_columns.append(TRANSACTION)
+    elif ENTITY in changed_columns:
+        changed_columns.append(INPUTS)
+    shown_columns = [column for column in changed_columns if column not in untold]
+    return [column for column in kind.columns if column in shown_columns]
 
 
 def _cell(column: Column, pattern: Pattern, workload: Workload) -> str:

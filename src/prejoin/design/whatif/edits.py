@@ -21,14 +21,12 @@ def changes_later(workload: Workload, entity: Entity, attribute: Attribute) -> b
         return False
     if attribute.mutable:
         return True
-    updating_actions = [
-        change.attribute
-        for write in workload.writes
-        for action in actions_on(write, entity)
-        if action.updates
-        for change in changes(write, action, entity)
-    ]
-    return attribute.name in updating_actions
+    for write in workload.writes:
+        for action in actions_on(write, entity):
+            later_changes = changes(write, action, entity) if action.updates else ()
+            if attribute.name in [change.attribute for change in later_changes]:
+                return True
+    return False
 
 
 def edit_inputs(read: Read, conditions: Collection[Input], edit: Callable[[Input], Input]) -> Read:

@@ -32,13 +32,13 @@ def filter_alternatives(what_if: WhatIf) -> tuple[Alternative, ...]:
         reads = listed(pin.pattern for pin in change.pins if isinstance(pin, Accept))
         fewer = f"{count(-outcome.structures, 'structure')} fewer and {money(-outcome.dollars)} less"
         text = f"if {reads} may filter: {shape_of(outcome.design)} for {money(outcome.price)} a month, {fewer}"
-        alternative = Alternative(text, outcome.structures, outcome.dollars, take=what_if.lines_of(change))
-        alternatives.setdefault(outcome.design.items, alternative)
+        alternatives.setdefault(outcome.design.items, what_if.alternative(outcome, text))
     return tuple(alternatives.values())
 
 
 def filter_changes(what_if: WhatIf) -> list[Change]:
     """Filters that spare a structure and cost no more: all at once, then one structure each, the cheapest first."""
+    # The reads of a structure belong together: it goes only if none of them needs it.
     prices: dict[tuple[str, ...], float] = {}
     for name in removable_structures(what_if.design, what_if.kept):
         smaller = without_structure(what_if.design, name)
@@ -50,7 +50,7 @@ def filter_changes(what_if: WhatIf) -> list[Change]:
     if len(groups) > 1:
         groups = groups[: MOST_FILTERED - 1]
     if len(groups) > 1:
-        groups.insert(0, tuple(sorted({read_id for group in groups for read_id in group})))
+        groups.insert(0, tuple(sorted(set[str]().union(*groups))))
     return [_accept_filters(group) for group in groups]
 
 

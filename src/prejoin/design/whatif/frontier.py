@@ -52,10 +52,11 @@ def frontier(what_if: WhatIf) -> tuple[FrontierPoint, ...]:
     """The designs that no other one beats in both complexity and money, and those with accepted filters that beat
     them; the simplest first. The design as it is is always one of them.
     """
-    chosen_point = _chosen(what_if)
-    front = _undefeated([chosen_point, *_cheapest_points(what_if)])
-    filtered_points = [point for change in filter_changes(what_if) if (point := _attempt(what_if, *change.pins))]
-    relaxed_points = [point for point in _undefeated([*front, *filtered_points]) if point.relaxed]
+    chosen_point = _current_point(what_if)
+    front = _remove_beaten([chosen_point, *_cheapest_points(what_if)])
+    attempts = [_attempt(what_if, *change.pins) for change in filter_changes(what_if)]
+    filtered_points = [point for point in attempts if point]
+    relaxed_points = [point for point in _remove_beaten([*front, *filtered_points]) if point.relaxed]
     if chosen_point not in front:  # beaten: the solver was stopped early, or other goals were decided
         front.append(chosen_point)
     return tuple(sorted([*front, *relaxed_points], key=lambda point: (point.complexity, point.dollars, point.relaxed)))
@@ -63,7 +64,7 @@ def frontier(what_if: WhatIf) -> tuple[FrontierPoint, ...]:
 
 def propose(what_if: WhatIf) -> FrontierPoint | None:
     """A design that costs over 10 % less with one more structure; None if there is none."""
-    chosen_point = _chosen(what_if)
+    chosen_point = _current_point(what_if)
     cheaper = _attempt(what_if, _CHEAPEST, AtMost("structures", chosen_point.structures + 1))
     if cheaper is None or cheaper.dollars >= chosen_point.dollars * (1 - LARGE_SAVING):
         return None
@@ -78,6 +79,7 @@ def _cheapest_points(what_if: WhatIf) -> Iterator[FrontierPoint]:
     yield cheapest
     if cheapest.copies and (without_copies := _attempt(what_if, _CHEAPEST, AtMost("copies", 0))):
         yield without_copies
+    # One structure fewer each time, until something cannot be served.
     for most in range(cheapest.structures - 1, -1, -1):
         limited_point = _attempt(what_if, _CHEAPEST, AtMost("structures", most))
         if limited_point is None:
@@ -85,8 +87,8 @@ def _cheapest_points(what_if: WhatIf) -> Iterator[FrontierPoint]:
         yield limited_point
 
 
-def _undefeated(points: Sequence[FrontierPoint]) -> list[FrontierPoint]:
-    """The points that no other one beats."""
+def _remove_beaten(points: Sequence[FrontierPoint]) -> list[FrontierPoint]:
+    """The points that no other one beats: from simple to complex, each has to be cheaper than those before it."""
     best: list[FrontierPoint] = []
     for point in sorted(points, key=_simplest_first):
         if not best or point.dollars < best[-1].dollars:
@@ -98,7 +100,7 @@ def _simplest_first(point: FrontierPoint) -> tuple[Decimal, Decimal, int, str]:
     return point.complexity, point.dollars, len(point.decisions), str(point.decisions)
 
 
-def _chosen(what_if: WhatIf) -> FrontierPoint:
+def _current_point(what_if: WhatIf) -> FrontierPoint:
     return _point((), what_if.design, objective(what_if.workload, what_if.design))
 
 

@@ -75,7 +75,8 @@ def _items_found(workload: Workload, read: Read) -> float:
 
 def query_for_each(workload: Workload, read: Read) -> Iterator[Change]:
     """A Query for each of several values, instead of a filter by a list of them."""
-    lists = [condition for condition in read.inputs if condition.op is Op.IN and not condition.values]
+    without_constants = [condition for condition in read.inputs if not condition.values]
+    lists = [condition for condition in without_constants if condition.op is Op.IN]
     if len(lists) != 1 or not excess(resolve_read(workload, read)):
         return
     name = lists[0].attribute
@@ -124,7 +125,8 @@ def is_coordinate_range(condition: Input) -> bool:
 def geohash(workload: Workload, read: Read) -> Iterator[Change]:
     """Two ranges of coordinates as the prefix of a geohash, asked once for each of nine cells."""
     entity = only_entity(workload, read)
-    ranges = [condition for condition in read.inputs if is_coordinate_range(condition) and not condition.filter]
+    key_inputs = [condition for condition in read.inputs if not condition.filter]
+    ranges = list(filter(is_coordinate_range, key_inputs))
     if entity is None or len(ranges) != 2 or entity.attribute("geohash"):
         return
     names = {bare_name(condition.attribute) for condition in ranges}
@@ -168,16 +170,17 @@ def eventual_read(read: Read) -> Iterator[Change]:
 
 def constants_in_key(read: Read) -> Iterator[Change]:
     """A read whose constants are a part of the key, and not of a filter."""
-    alternative = [condition for group in alternatives(read.inputs) if len(group) > 1 for condition in group]
-    constants = [
-        condition
-        for condition in read.inputs
-        if condition.filter and condition.values and condition.op in (Op.EQ, Op.IN) and condition not in alternative
-    ]
+    # One of several alternatives, `status = OPEN or priority = HIGH`, can be in no key.
+    single_inputs = [group[0] for group in alternatives(read.inputs) if len(group) == 1]
+    constants = list(filter(_is_filtered_constant, single_inputs))
     if constants:
         changed_read = edit_inputs(read, constants, _in_key)
         summary = f"if {read.id} asks for `{write_inputs(tuple(map(_in_key, constants)))}` without a filter"
         yield Change(summary, patterns=(changed_read,))
+
+
+def _is_filtered_constant(condition: Input) -> bool:
+    return condition.filter and bool(condition.values) and condition.op in (Op.EQ, Op.IN)
 
 
 def _in_key(condition: Input) -> Input:

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from prejoin.design.cost.assumptions import per_second
 from prejoin.design.cost.excess import excess
 from prejoin.design.cost.objective import pattern_weight
-from prejoin.design.phrases import money
-from prejoin.design.whatif.alternative import Alternative
-from prejoin.design.whatif.attempt import WhatIf, shape_of
+from prejoin.design.whatif.alternative import Alternative, cheapest_first
+from prejoin.design.whatif.attempt import WhatIf, compared_price, shape_of
 from prejoin.design.whatif.change import Change
 from prejoin.design.whatif.companions import feed_changes, word_changes
 from prejoin.design.whatif.counter import counter_changes
@@ -65,11 +64,9 @@ def relax(what_if: WhatIf, read: Read, most: int = MOST_RELAXED) -> tuple[Altern
     for outcome in what_if.attempt_best(relaxation_changes(what_if.workload, read), most):
         if outcome.design is None or outcome.lost_patterns or read.id in outcome.design.unserved:
             continue
-        price = f"{money(abs(outcome.dollars))} a month {'more' if outcome.dollars >= 0 else 'less'}"
-        text = f"{outcome.change.summary}: {shape_of(outcome.design)}, {price}"
-        lines = what_if.lines_of(outcome.change)
-        alternatives.append(Alternative(text, outcome.structures, outcome.dollars, take=lines))
-    alternatives.sort(key=lambda alternative: (alternative.dollars, alternative.text))
+        text = f"{outcome.change.summary}: {shape_of(outcome.design)}, {compared_price(outcome.dollars)}"
+        alternatives.append(what_if.alternative(outcome, text))
+    alternatives.sort(key=cheapest_first)
     return (*alternatives, *_other_services(what_if.workload, read))
 
 

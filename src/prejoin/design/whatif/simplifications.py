@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from prejoin.design.cost.bill import bill
 from prejoin.design.model import TABLE, Call, Operation
 from prejoin.design.phrases import money
-from prejoin.design.whatif.alternative import Alternative
+from prejoin.design.whatif.alternative import Alternative, cheapest_first
 from prejoin.design.whatif.attempt import Outcome, WhatIf, removable_structures, shape_of, without_structure
 from prejoin.design.whatif.change import Change, apply_change, combine_changes
 from prejoin.design.whatif.companions import lookup_changes
@@ -38,11 +38,8 @@ def simplify(what_if: WhatIf, most: int = MOST_SIMPLIFIED) -> tuple[Alternative,
         if outcome.design is not None and not outcome.lost_patterns and _is_better(what_if, outcome):
             price = f"{money(outcome.price)} a month, {money(-outcome.dollars)} less"
             text = f"{outcome.change.summary}: {shape_of(outcome.design)} for {price}"
-            lines = what_if.lines_of(outcome.change)
-            alternatives.append(
-                Alternative(text, outcome.structures, outcome.dollars, take=lines, changes_document=True)
-            )
-    return tuple(sorted(alternatives, key=lambda alternative: (alternative.dollars, alternative.text)))
+            alternatives.append(what_if.alternative(outcome, text, changes_document=True))
+    return tuple(sorted(alternatives, key=cheapest_first))
 
 
 def _is_better(what_if: WhatIf, outcome: Outcome) -> bool:
@@ -74,6 +71,7 @@ def _all_changes(what_if: WhatIf) -> Iterator[Change]:
         if operation.requests[0].call is Call.QUERY:
             # The key has the value and the id, and a guard keeps the value unique: one item would do.
             yield from lookup_changes(workload, read)
+    # A tenth of the bill: less would not be worth a change of the document.
     costs = {cost.pattern: cost.dollars for cost in bill(workload, design).patterns}
     for read, _ in served_reads:
         if costs[read.id] > (1 - MUCH) * what_if.price:

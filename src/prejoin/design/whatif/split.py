@@ -7,13 +7,14 @@ another table become plain attributes, because no key of this table can use them
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
 from typing import TypeVar
 
 from msgspec.structs import replace
 
 from prejoin.design.cost.assumptions import count_of
+from prejoin.design.pins import pins_of
 from prejoin.workload.conditions import entities_of, with_leaves
 from prejoin.workload.lookup import bindings, foreign_key, identified, taken_inputs
 from prejoin.workload.model import (
@@ -26,12 +27,14 @@ from prejoin.workload.model import (
     Decision,
     Entity,
     Input,
+    ItemCollection,
     Model,
     Naming,
     Need,
     OwnTable,
     Pattern,
     Read,
+    Relationship,
     Result,
     Sort,
     Uniqueness,
@@ -79,38 +82,40 @@ class Split(Model, frozen=True):
 
 def needs_own_table(workload: Workload) -> bool:
     """Whether the document says that some of its entities need a table of their own."""
-    pins = (decision.pin for decision in workload.decisions)
-    return any(isinstance(pin, OwnTable) and len(pin.entities) < len(workload.entities) for pin in pins)
+    return any(len(pin.entities) < len(workload.entities) for pin in pins_of(workload, OwnTable))
 
 
 def split_tables(workload: Workload) -> Split:
     """The workload of each table, and the patterns over several of them."""
-    pins = [decision.pin for decision in workload.decisions if isinstance(decision.pin, OwnTable)]
-    groups = [(pin.entities, pin.needs) for pin in pins]
-    grouped_names = {name for entities, _ in groups for name in entities}
-    if ungrouped := tuple(e.name for e in workload.entities if e.name not in grouped_names):
-        groups.append((ungrouped, ()))
-    parts = tuple(
-        TablePart(entities[0] if needs else REST, entities, needs, _Part(workload, entities, needs).made())
-        for entities, needs in groups
-    )
-    return Split(parts, tuple(c for p in workload.patterns if (c := _crossing(p, [set(g) for g, _ in groups]))))
+    groups = [(pin.entities, pin.needs) for pin in pins_of(workload, OwnTable)]
+    grouped_names = set[str]().union(*(entities for entities, _ in groups))
+    remaining_names = tuple([entity.name for entity in workload.entities if entity.name not in grouped_names])
+    if remaining_names:
+        groups.append((remaining_names, ()))
+    parts: list[TablePart] = []
+    for entities, needs in groups:
+        part = _Part(workload, entities, needs).make_workload()
+        parts.append(TablePart(entities[0] if needs else REST, entities, needs, part))
+    tables = [frozenset(entities) for entities, _ in groups]
+    return Split(tuple(parts), _without_none(_crossing(pattern, tables) for pattern in workload.patterns))
 
 
-def _crossing(pattern: Pattern, groups: list[set[str]]) -> Crossing | None:
+def _crossing(pattern: Pattern, tables: Sequence[frozenset[str]]) -> Crossing | None:
+    """What a pattern loses by the split; None if all of its entities are in one table."""
     if isinstance(pattern, Read):
-        touched = dict.fromkeys(pattern.entities)
+        names = dict.fromkeys(pattern.entities)
         loss = Loss.TRANSACTION if pattern.consistency is Consistency.TRANSACTIONAL else Loss.REQUEST
     else:
-        written = {action.entity for action in pattern.actions}
-        touched = dict.fromkeys(
-            (*(a.entity for a in pattern.actions), *(_checked_entity(check, pattern) for check in pattern.checks))
-        )
-        alone = any(written <= group for group in groups)
-        loss = Loss.CONDITION if alone else Loss.TRANSACTION if pattern.atomic is not False else Loss.REQUEST
-    if any(touched.keys() <= group for group in groups):
-        return None
-    return Crossing(pattern.id, loss, tuple(touched))
+        names = dict.fromkeys(action.entity for action in pattern.actions)
+        loss = Loss.TRANSACTION if pattern.atomic is not False else Loss.REQUEST
+        if _is_within_one(names, tables):
+            loss = Loss.CONDITION
+        names |= dict.fromkeys(_checked_entity(check, pattern) for check in pattern.checks)
+    return None if _is_within_one(names, tables) else Crossing(pattern.id, loss, tuple(names))
+
+
+def _is_within_one(names: Collection[str], tables: Sequence[frozenset[str]]) -> bool:
+    return any(table.issuperset(names) for table in tables)
 
 
 def _checked_entity(condition: Condition, write: Write) -> str:
@@ -136,26 +141,30 @@ class _Part:
         self._suffix = entities[0] if needs else ""
         """The suffix that distinguishes this table's names from those of the rest, which keeps its names."""
 
-    def made(self) -> Workload:
+    def make_workload(self) -> Workload:
         whole = self._whole
         reads = _without_none(map(self._read, whole.reads))
-        writes, deletes = (_without_none(map(self._write, of)) for of in (whole.writes, whole.deletes))
-        patterns = {pattern.id for of in (reads, writes, deletes) for pattern in of}
+        writes = _without_none(map(self._write, whole.writes))
+        deletes = _without_none(map(self._write, whole.deletes))
+        patterns = {read.id for read in reads}.union(write.id for write in (*writes, *deletes))
+        entities = [entity for entity in whole.entities if entity.name in self._names]
         return replace(
             whole,
             title=f"{whole.title} {self._suffix}".strip(),
             context=self._context(),
-            entities=tuple(self._entity(e) for e in whole.entities if e.name in self._names),
+            entities=tuple(map(self._entity, entities)),
             reads=reads,
             writes=writes,
             deletes=deletes,
-            collections=tuple(
-                replace(c, entities=entities, patterns=tuple(p for p in c.patterns if p in patterns))
-                for c in whole.collections
-                if len(entities := tuple(n for n in c.entities if n in self._names)) > 1
-            ),
+            collections=_without_none(self._collection(collection, patterns) for collection in whole.collections),
             decisions=_without_none(self._decision(d, patterns) for d in whole.decisions),
         )
+
+    def _collection(self, collection: ItemCollection, patterns: set[str]) -> ItemCollection | None:
+        """The part of an item collection in this table; None if less than two of its entities are here."""
+        names = tuple([name for name in collection.entities if name in self._names])
+        own_patterns = tuple([pattern for pattern in collection.patterns if pattern in patterns])
+        return replace(collection, entities=names, patterns=own_patterns) if len(names) > 1 else None
 
     def _context(self) -> Context | None:
         context = self._whole.context
@@ -173,28 +182,25 @@ class _Part:
             return replace(decision, pin=replace(pin, needs=(Need.STREAM,))) if streams else None
         if isinstance(pin, Naming) and pin.what == "table" and self._suffix:
             return replace(decision, pin=replace(pin, name=f"{pin.name}-{self._suffix}"))
-        entities = {name for field in ("entity", "parent") if (name := getattr(pin, field, ""))}
+        entities = {getattr(pin, "entity", ""), getattr(pin, "parent", "")} - {""}
         pattern = getattr(pin, "pattern", "")
         return decision if entities <= self._names and (not pattern or pattern in patterns) else None
 
     # --- Entities ---------------------------------------------------------------------------------------------------
 
     def _entity(self, entity: Entity) -> Entity:
-        relationships = tuple(
-            relationship
-            for relationship in entity.relationships
-            if {relationship.left, relationship.right, *self._entities_of(relationship.via)} <= self._names
-        )
         return replace(
             entity,
             attributes=tuple(map(self._attribute, entity.attributes)),
-            relationships=relationships,
+            relationships=tuple(filter(self._is_relationship_here, entity.relationships)),
             cardinality=self._cardinality(entity),
             excludes=tuple(name for name in entity.excludes if name in self._names),
         )
 
-    def _entities_of(self, names: Iterable[str]) -> set[str]:
-        return {name for name in names if self._whole.entity(name)}
+    def _is_relationship_here(self, relationship: Relationship) -> bool:
+        """Whether all entities of a relationship are in this table, also one between the two."""
+        between = set(filter(self._whole.entity, relationship.via))
+        return self._names.issuperset({relationship.left, relationship.right, *between})
 
     def _attribute(self, attribute: Attribute) -> Attribute:
         def here(name: str) -> bool:
@@ -217,8 +223,11 @@ class _Part:
             parent = self._whole.entity(figure.per)
             if parent is None or parent.name in self._names:
                 figures.append(figure)
-            elif (key := foreign_key(self._whole, entity, parent)) and len(key) == 1:
-                figures.append(replace(figure, per=next(iter(key))))
+                continue
+            key = foreign_key(self._whole, entity, parent)
+            if key and len(key) == 1:
+                (name,) = key
+                figures.append(replace(figure, per=name))
         if tuple(figures) != entity.cardinality and all(figure.per for figure in figures):
             figures.append(Cardinality(count_of(self._whole, entity)))  # it followed from the other table's figures
         return tuple(figures)
@@ -227,28 +236,20 @@ class _Part:
 
     def _read(self, read: Read) -> Read | None:
         """The part of a read that this table answers; None if it has none of its entities."""
-        own_names = tuple(name for name in read.entities if name in self._names)
+        own_names = tuple([name for name in read.entities if name in self._names])
         if not own_names or own_names == read.entities:
             return read if own_names else None
         first = self._whole.entity(own_names[0])
         assert first is not None
-        inputs = self._own_inputs(read, own_names)
         # The second part of a join gets the ids that the first one found in the other table.
         is_joined = read.combine is Combine.JOIN and own_names[0] != read.entities[0]
-        if (is_joined or not inputs) and first.id:
-            inputs = tuple(Input(part.name, many=part is first.id[-1]) for part in first.id)
-        input_names = [input_.attribute for input_ in inputs]
-        has_lists = any(input_.many for input_ in inputs)
-        finds_one = len(own_names) == 1 and identified(first, input_names) and not has_lists
-        result = Result.ONE if finds_one else Result.MANY
-        part = replace(
-            read,
-            entities=own_names,
-            inputs=inputs,
-            sort=self._own_sort(read, own_names),
-            needs=tuple(name for name in read.needs if self._bound(read.entities, own_names, name)),
-            result=read.result if read.result is Result.COUNT else result,
-        )
+        inputs = self._own_inputs(read, own_names) if not is_joined else ()
+        inputs = inputs or _list_of_ids(first) or self._own_inputs(read, own_names)
+        finds_one = len(own_names) == 1 and _is_of_one_item(first, inputs)
+        needs = tuple([name for name in read.needs if self._bound(read.entities, own_names, name)])
+        part = replace(read, entities=own_names, inputs=inputs, sort=self._own_sort(read, own_names), needs=needs)
+        if read.result is not Result.COUNT:
+            part = replace(part, result=Result.ONE if finds_one else Result.MANY)
         if finds_one or is_joined:
             part = replace(part, sort=(), paginated=None, page=None, limit=None)
         return part if len(own_names) > 1 else replace(part, combine=None, via="")
@@ -271,19 +272,21 @@ class _Part:
         if not actions:
             return None
         entities_by_check = [(check, _checked_entity(check, write)) for check in write.checks]
-        checks = tuple(_with_entity(check, name) for check, name in entities_by_check if name in self._names)
+        own_checks = [(check, name) for check, name in entities_by_check if name in self._names]
+        checks = tuple([_with_entity(check, name) for check, name in own_checks])
         if {*write.entities} <= self._names and (len(actions), len(checks)) == (len(write.actions), len(write.checks)):
             return write
         own = tuple(dict.fromkeys(action.entity for action in actions))
-        other_names = {name for _, name in entities_by_check if name in self._names} - {*own}
-        is_transaction = bool(other_names) or len(actions) > 1 or any(action.many for action in actions)
+        other_names = {name for _, name in own_checks}.difference(own)
+        is_transaction = bool(other_names) or len(actions) > 1 or actions[0].many
         atomic = write.atomic if is_transaction else False
         part = replace(write, entities=own, actions=actions, checks=checks, atomic=atomic)
         return replace(part, inputs=self._inputs(write, part))
 
     def _inputs(self, write: Write, part: Write) -> tuple[Input, ...]:
         """The inputs of a write that the items, changes and conditions of its part take."""
-        input_names = {name for action in part.actions for name in action.by} | taken_inputs(self._whole, part)
+        # An input that only the other table's items take is left out here.
+        input_names = taken_inputs(self._whole, part).union(*(action.by for action in part.actions))
         entities = tuple(dict.fromkeys((*write.entities, *(action.entity for action in write.actions))))
         inputs: dict[str, Input] = {}
         for argument in write.inputs:
@@ -293,6 +296,17 @@ class _Part:
             if name:
                 inputs.setdefault(name, replace(argument, attribute=name))
         return tuple(inputs.values())
+
+
+def _list_of_ids(entity: Entity) -> tuple[Input, ...]:
+    """The inputs that give several ids of an entity; the last part differs."""
+    return tuple([Input(part.name, many=part is entity.id[-1]) for part in entity.id])
+
+
+def _is_of_one_item(entity: Entity, inputs: Sequence[Input]) -> bool:
+    """Whether inputs of a read identify one item of an entity."""
+    names = [condition.attribute for condition in inputs]
+    return identified(entity, names) and not any(condition.many for condition in inputs)
 
 
 def _without_none(parts: Iterable[_T | None]) -> tuple[_T, ...]:

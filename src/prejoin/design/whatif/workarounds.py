@@ -106,6 +106,7 @@ def _with_fewer_demands(workload: Workload, design: Design, read: Read) -> Itera
     """The read with fewer demands, of which the application does the others."""
     edits = _edits(read)
     accepting_workload = apply_change(workload, Change(pins=(Accept(read.id, _ACCEPTED[_FILTER]),)))
+    # Fewer demands are given up first: with each number all combinations are tried.
     for number in range(1, len(edits) + 1):
         for how in combinations(edits, number):
             changed_read = read
@@ -175,9 +176,9 @@ def _with_own_filters(workload: Workload, design: Design, read: Read) -> Iterato
 
 def own_inputs(workload: Workload, read: Read) -> list[Input]:
     """The inputs of a read of several entities that only some of them have, if another input finds all of them."""
-    resolved = resolve_read(workload, read)
-    key_clauses = [clause for clause in resolved.clauses if not clause.input.filter]
-    own = [clause.input for clause in key_clauses if 0 < len(clause.bound) < len(resolved.entities)]
+    resolved_read = resolve_read(workload, read)
+    key_clauses = [clause for clause in resolved_read.clauses if not clause.input.filter]
+    own = [clause.input for clause in key_clauses if 0 < len(clause.bound) < len(resolved_read.entities)]
     return own if len(own) < len(key_clauses) else []
 
 
@@ -196,6 +197,7 @@ def _units_of_items(workload: Workload, read: Read) -> float:
 def _scan(workload: Workload, design: Design, read: Read) -> Workaround:
     """A Scan of the smallest slot that holds all items of the read."""
     consistent = read.is_consistent
+    # A Scan reads all items of a slot, of every entity.
     places = {TABLE: 0.0}
     for slot in design.indexes:
         whole = slot.projection.kind is ProjectionKind.ALL and not consistent

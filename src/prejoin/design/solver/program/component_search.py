@@ -98,6 +98,7 @@ class ComponentSearch:
         if indexes in self._supplements:
             return self._supplements[indexes]
         previous = self._supplements.get(indexes - 1)
+        # More indexes never need more beside them, so what is of no use now stays of no use.
         if previous is not None and not self.spares(indexes - 1):
             # One more index is of no use, so no program has to be solved.
             self._supplements[indexes] = previous
@@ -127,6 +128,7 @@ class ComponentSearch:
             if selection is not None:
                 return selection
         for is_split in (False, True):
+            # The supplement was found for indexes that are alike. With numbers the keys may need more beside them.
             if is_split and supplement is not None and indexes not in self._split:
                 self._forget(indexes)
                 if self.supplement(indexes) != supplement:
@@ -181,6 +183,7 @@ class ComponentSearch:
             if not program.chosen:
                 program.minimise({})
             return self._selection(model)
+        # Each goal is minimised under the results of those before it: a lexicographic order.
         money, half_a_cent = formulation.money(model)
         if cheapest:
             program.minimise(formulation.hot(model))  # a partition that is throttled is no saving

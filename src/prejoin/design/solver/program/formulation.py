@@ -42,9 +42,9 @@ objective.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 from typing import TypeVar
 
 import msgspec
@@ -74,6 +74,7 @@ _FINEST = 1e-4
 _MOST_UNITS = 1e6
 """The largest price in the program: HiGHS tells larger numbers apart less well."""
 Location = TypeVar("Location", Placement, CollectionPlace)
+_Name = TypeVar("_Name", str, tuple[str, str], tuple[int, str])
 _HALVES = {structure: int(2 * weight) for structure, weight in WEIGHTS.items()}
 """The complexity of each structure in halves, because the program has whole numbers only."""
 
@@ -286,47 +287,44 @@ class Formulation:
 
     def _has_cuts_in_indexes(self) -> bool:
         """Whether a cut speaks of an index, so that the program has to say which keys are in it."""
-        slots = {placement.slot for cut in self._problem.key_cuts for placement in cut}
-        slots |= {place.slot for cut in self._problem.place_cuts for place in cut}
+        slots = {placement.slot for placement in chain(*self._problem.key_cuts)}
+        slots |= {place.slot for place in chain(*self._problem.place_cuts)}
         return bool(slots - {BASE})
 
     def _add_keys(self, model: ComponentProgram, variables: dict[KeyOption, int], entity: Entity) -> None:
         """The keys of an entity: exactly one in the table, and at most one in each index."""
         program, name = model.program, entity.name
-
-        def add(option: KeyOption) -> int:
-            variable = program.choice()
-            variables[option] = model.placements[option.placement] = variable
-            return variable
-
-        bases = dict.fromkeys([add(option) for option in self._options.base_options[name]], 1)
+        bases = _add_options(model, variables, self._options.base_options[name])
+        # One key in the table: an item that is stored twice is a copy, which has its own options.
         program.at_least(1, bases)
         program.at_most(1, bases)
         for (owner, item, slot), candidate in self._fixed.candidates.items():
             if owner == name and (item, slot) != (OWN, BASE):
-                variable = add(self._options.fixed_option(Placement(name, item, slot, candidate)))
-                program.at_least(1, {variable: 1})
+                fixed_option = self._options.fixed_option(Placement(name, item, slot, candidate))
+                program.at_least(1, _add_options(model, variables, [fixed_option]))
+        self._add_index_keys(model, variables, name)
+        for option in self._options.copy_options[name]:
+            # A copy serves a read that the own item in the table does not serve.
+            bases_without = [base for base in self._options.base_options[name] if not option.serves <= base.serves]
+            (variable,) = _add_options(model, variables, [option])
+            model.copies.append(variable)
+            program.at_least(0, {**dict.fromkeys([variables[base] for base in bases_without], 1), variable: -1})
+
+    def _add_index_keys(self, model: ComponentProgram, variables: dict[KeyOption, int], name: str) -> None:
+        """The keys of an entity in open indexes, and in new ones, which are alike unless the program is split."""
         index_options = self._options.index_options[name]
         for slot in range(1, self._new):
             if (name, OWN, slot) not in self._fixed.candidates and self._fixed.is_open(slot):
-                keys = [add(in_slot(option, slot)) for option in index_options]
-                program.at_most(1, dict.fromkeys(keys, 1))
+                keys = _add_options(model, variables, [in_slot(option, slot) for option in index_options])
+                # An item has one entry in an index.
+                model.program.at_most(1, keys)
         if model.is_split:
             for slot, index in enumerate(model.indexes, self._new):
-                keys = [add(in_slot(option, slot)) for option in index_options]
-                program.at_most(0, {**dict.fromkeys(keys, 1), index: -1})
+                keys = _add_options(model, variables, [in_slot(option, slot) for option in index_options])
+                model.program.at_most(0, {**keys, index: -1})
         elif model.indexes:
-            keys = [add(option) for option in index_options]
-            program.at_most(0, {**dict.fromkeys(keys, 1), **dict.fromkeys(model.indexes, -1)})
-        for option in self._options.copy_options[name]:
-            # A copy serves a read that the own item in the table does not serve.
-            needing: dict[int, int] = {}
-            for base in self._options.base_options[name]:
-                if not option.serves <= base.serves:
-                    needing[variables[base]] = 1
-            variable = add(option)
-            model.copies.append(variable)
-            program.at_least(0, {**needing, variable: -1})
+            keys = _add_options(model, variables, index_options)
+            model.program.at_most(0, {**keys, **dict.fromkeys(model.indexes, -1)})
 
     def _keep_under_parents(self, program: IntegerProgram, placements: Mapping[Placement, int]) -> None:
         """An entity under a parent has the parent's id as its partition, or shares the parent's partition."""
@@ -339,24 +337,24 @@ class Formulation:
             for child, variable in children.items():
                 roots = self._options.roots(child)
                 if roots != ids:
-                    parent_variables = [
-                        at for placement, at in parents.items() if self._options.roots(placement) == roots
-                    ]
-                    program.at_least(0, {**dict.fromkeys(parent_variables, 1), variable: -1})
+                    sharing = [parent_key for parent_key in parents if self._options.roots(parent_key) == roots]
+                    program.at_least(0, {**{parents[parent_key]: 1 for parent_key in sharing}, variable: -1})
 
     def _serve(self, model: ComponentProgram, variables: Variables, question: ReadNeeds) -> None:
         """A read of one entity. How it is answered is a variable only where answers differ."""
         read = question.read.id
         keys_by_answer: dict[Answer, dict[int, int]] = {}
         for option, variable in variables.items():
-            if answer := option.price.answers.get(read):
+            answer = option.price.answers.get(read)
+            if answer:
                 keys_by_answer.setdefault(answer, {})[variable] = 1
-        loss = {model.losses[read]: 1}
+        outcomes = {model.losses[read]: 1}
         if len(keys_by_answer) < 2 and not any(answer.fans_out or answer.hot for answer in keys_by_answer):
-            keys = {variable: 1 for answering in keys_by_answer.values() for variable in answering}
-            model.program.at_least(1, keys | loss)
+            for keys in keys_by_answer.values():
+                outcomes = keys | outcomes
+            model.program.at_least(1, outcomes)
             return
-        outcomes = loss
+        # The cheapest answer of the chosen keys is taken, because the goals minimise its price.
         for answer in sorted(keys_by_answer):
             variable = model.program.choice()
             model.answers[read, answer] = variable
@@ -379,6 +377,7 @@ class Formulation:
                 for option, variable in variables.items():
                     if place in option.collections:
                         keys[option.placement.entity][variable] = 1
+                # A place counts only if each entity has a key there: otherwise the Query misses types.
                 if all(keys.values()):
                     place_variable = model.program.choice()
                     model.collections[place] = place_variable
@@ -431,7 +430,8 @@ class Formulation:
             if (step.is_list and key not in self._options.asks) or key in model.finds:
                 continue  # it means all items: that is a Scan, and no key helps
             own = {option: variable for option, variable in variables.items() if option.placement.entity == name}
-            blind = [variable for option, variable in own.items() if _is_base(option) and key not in option.knows]
+            bases = [option for option in own if option.placement.is_base]
+            blind = [own[base] for base in bases if key not in base.knows]
             if blind:
                 self._find_item(model, own, key, blind)
 
@@ -442,6 +442,7 @@ class Formulation:
         finding = {option: variable for option, variable in own.items() if key in option.finds}
         if write not in model.losses:
             model.losses[write] = program.choice()
+        # `find` follows from two sides: it is chosen if a key is blind, and only if one is, and a key finds the item.
         find = program.choice()
         model.finds[key] = find
         for variable in blind:
@@ -484,6 +485,7 @@ class Formulation:
             find = {model.finds[key]: 1} if key in model.finds else {}
             for variable in causes.get(key, ()):
                 program.at_least(0, {first: 1, **find, variable: -1})
+            # Both causes together: base + key - 1 <= first.
             for variable, base in product(causes_without_id.get(key, ()), without_id[key[1]]):
                 program.at_least(-1, {first: 1, **find, variable: -1, base: -1})
         self._count_requests(model)
@@ -498,30 +500,23 @@ class Formulation:
 
     def _count_requests(self, model: ComponentProgram) -> None:
         """A write that reads or finds several items first still takes two requests, and counts once."""
-        always = {write for prices in self._options.prices.values() for write in prices.always_first}
+        always_first = [prices.always_first for prices in self._options.prices.values()]
+        excluded_writes = frozenset[str]().union(*always_first)
         for (write, _), variable in (*model.first.items(), *model.finds.items()):
-            if write in always:
-                continue
-            if write not in model.twice:
-                model.twice[write] = model.program.choice()
-            model.program.at_least(0, {model.twice[write]: 1, variable: -1})
+            if write not in excluded_writes:
+                _imply(model.program, model.twice, write, variable)
 
     def _refresh_first(self, model: ComponentProgram, variables: Variables) -> None:
         """Refreshes that have to read each item first, because of a copy, a guard or an index key that moves."""
         for option, variable in variables.items():
             for number in sorted(option.price.refreshes_first):
-                key = (number, option.placement.entity)
-                if key not in model.refreshes_first:
-                    model.refreshes_first[key] = model.program.choice()
-                model.program.at_least(0, {model.refreshes_first[key]: 1, variable: -1})
+                _imply(model.program, model.refreshes_first, (number, option.placement.entity), variable)
 
     def _transact(self, model: ComponentProgram, variables: Variables) -> None:
         """Writes that become transactions."""
         for option, variable in variables.items():
             for key in sorted(option.price.atomic):
-                if key not in model.atomic:
-                    model.atomic[key] = model.program.choice()
-                model.program.at_least(0, {model.atomic[key]: 1, variable: -1})
+                _imply(model.program, model.atomic, key, variable)
 
     def _heat(self, model: ComponentProgram, variables: Variables) -> None:
         """Keys in an index that are hot only if the key in the table has a guard."""
@@ -577,17 +572,21 @@ class Formulation:
             if place.slot >= self._new:
                 in_same_slot = [self.in_any_index(key) for key in new_keys if key.slot == place.slot]
                 groups = merge_groups(groups, self._group_of(place, in_same_slot))
-        cuts = [cut for cut in self._problem.key_cuts if all(placement.slot != BASE for placement in cut)]
-        excluded_groups: list[Group] = [
-            frozenset(replace(placement, slot=self._new) for placement in cut) for cut in cuts
-        ]
-        excluded_groups += [
-            frozenset(replace(place, slot=self._new) for place in cut) for cut in self._problem.place_cuts
-        ]
-        numbers = distribute(groups, len(model.indexes), excluded_groups)
+        numbers = distribute(groups, len(model.indexes), tuple(self._excluded_groups()))
         if numbers is None:
             return None
-        return {member: self._new + number for group, number in numbers.items() for member in group}
+        slots: dict[Placement | CollectionPlace, int] = {}
+        for group, number in numbers.items():
+            slots |= dict.fromkeys(group, self._new + number)
+        return slots
+
+    def _excluded_groups(self) -> Iterator[Group]:
+        """The keys and places that cuts forbid in one index, without its number."""
+        for cut in self._problem.key_cuts:
+            if all(placement.slot != BASE for placement in cut):
+                yield frozenset([replace(placement, slot=self._new) for placement in cut])
+        for place_cut in self._problem.place_cuts:
+            yield frozenset([replace(place, slot=self._new) for place in place_cut])
 
     def _group_of(self, place: CollectionPlace, placements: Sequence[Placement]) -> Group:
         """A place in a new index, with the key of each entity that its read finds there."""
@@ -602,16 +601,30 @@ class Formulation:
     @cached_property
     def _new_options(self) -> list[KeyOption]:
         """The options of new indexes."""
-        return [option for options in self._options.index_options.values() for option in options]
+        return list(chain.from_iterable(self._options.index_options.values()))
 
     def in_any_index(self, location: Location) -> Location:
         """A key or a place in any new index."""
         return replace(location, slot=self._new) if location.slot >= self._new else location
 
 
-def _is_base(option: KeyOption) -> bool:
-    """Whether an option is a key of the own item in the table."""
-    return option.placement.is_base
+def _add_options(
+    model: ComponentProgram, variables: dict[KeyOption, int], options: Iterable[KeyOption]
+) -> dict[int, int]:
+    """A variable for each of some options, as the terms of a sum."""
+    terms: dict[int, int] = {}
+    for option in options:
+        variable = model.program.choice()
+        variables[option] = model.placements[option.placement] = variable
+        terms[variable] = 1
+    return terms
+
+
+def _imply(program: IntegerProgram, consequences: dict[_Name, int], name: _Name, cause: int) -> None:
+    """Add the constraint that a choice brings a consequence, which has one variable for all of its causes."""
+    if name not in consequences:
+        consequences[name] = program.choice()
+    program.at_least(0, {consequences[name]: 1, cause: -1})
 
 
 def _bases_of(name: str, placements: Mapping[Placement, int]) -> dict[Placement, int]:

@@ -37,6 +37,7 @@ def distribute(groups: Sequence[Group], indexes: int, excluded: Sequence[Group] 
     names = [frozenset(placement.entity for placement in keys_of(group)) for group in large_first]
     if any(len(keys_of(group)) > len(entities) for group, entities in zip(large_first, names, strict=True)):
         return None
+    # Of a place only what cuts speak of matters, so that contents with different other places are alike.
     cut_members = frozenset[Placement | CollectionPlace]().union(*excluded)
     steps = 0
 

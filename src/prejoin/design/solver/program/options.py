@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 
 import msgspec
 from msgspec.structs import replace
@@ -105,6 +105,7 @@ class ComponentOptions:
         )
         allowed_candidates = [] if name in constraints.without_copies else candidates
         item = len(self._fixed.copies(name)) + 1
+        # New copies have one number in the program, which they get in a row afterwards.
         copies = self._options_of(allowed_candidates, item, BASE, prices.copy)
         self.copy_options[name] = self._remove_dominated([option for option in copies if option.serves])
 
@@ -185,6 +186,7 @@ class ComponentOptions:
 
         remaining: list[KeyOption] = []
         # Those that serve most come first, because they dominate most.
+        # The sort is stable: among equals the preferred key comes first, and dominates the others.
         for option in sorted(sorted(options, key=rank), key=services, reverse=True):
             if not any(self._dominates(other, option) for other in remaining):
                 remaining = [other for other in remaining if not self._dominates(option, other)]
@@ -193,6 +195,7 @@ class ComponentOptions:
 
     def _dominates(self, option: KeyOption, other: KeyOption) -> bool:
         """Whether an option is at least as good as another in every respect. The key that ranks first wins a tie."""
+        # Sets compare by inclusion: an option that serves one read less is not as good, whatever it costs.
         if not (option.serves >= other.serves and option.finds >= other.finds and option.knows >= other.knows):
             return False
         if not self._is_exchangeable(option, other):
@@ -236,9 +239,13 @@ class ComponentOptions:
     def wanted_attributes(self, name: str) -> frozenset[str] | None:
         """The attributes that reads of an entity name as all they want; None if each of them wants whole items."""
         if name not in self._wanted_attributes:
-            asks = [q.ask for q in self.component.reads if name in q.ask.entities and q.ask.needs is not None]
-            names = frozenset(ask.attribute(name, wanted_name) for ask in asks for wanted_name in ask.needs or ())
-            self._wanted_attributes[name] = names if asks else None
+            wanted_names: set[str] = set()
+            has_narrow_reads = False
+            for ask in [question.ask for question in self.component.reads]:
+                if name in ask.entities and ask.needs is not None:
+                    has_narrow_reads = True
+                    wanted_names |= {ask.attribute(name, wanted_name) for wanted_name in ask.needs}
+            self._wanted_attributes[name] = frozenset(wanted_names) if has_narrow_reads else None
         return self._wanted_attributes[name]
 
     def taste(self, placement: Placement) -> int:
@@ -257,8 +264,10 @@ class ComponentOptions:
 
     @cached_property
     def all_options(self) -> list[KeyOption]:
-        kinds = (self.base_options, self.index_options, self.copy_options)
-        return [option for by_entity in kinds for options in by_entity.values() for option in options]
+        options: list[KeyOption] = []
+        for options_by_entity in (self.base_options, self.index_options, self.copy_options):
+            options += chain.from_iterable(options_by_entity.values())
+        return options
 
     def needs_of(self, place: CollectionPlace) -> tuple[Need, ...]:
         """The needs of a read of several entities."""

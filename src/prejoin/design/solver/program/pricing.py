@@ -155,6 +155,7 @@ class Prices:
         self._questions = {q.read.id: q for q in questions if q.ask.entities == (entity.name,)}
         """The reads of this entity alone."""
         self._ids = Candidate(entity.name, tuple(a.name for a in entity.id))
+        # Index keys and copies are priced beside this key of the table: their prices hardly depend on it.
         self._usual_base = self._facet(Placement(entity.name, OWN, BASE, self._ids), TABLE)
         self._forced_guards = self._common_guards()
         self._writes = writes_to(self._workload, entity)
@@ -173,6 +174,7 @@ class Prices:
         if not candidate.fixed:
             guards = tuple(guards_of(self._workload, self._entity, candidate))
         answers, finds, is_cut = self._services(self._probe(facet, guards=guards), facet, candidate)
+        # Most keys need the same guards, and predicting the units of a design takes milliseconds.
         if guards not in self._guard_prices:
             self._guard_prices[guards] = self._guard_price(guards)
         return msgspec.structs.replace(
@@ -255,6 +257,7 @@ class Prices:
 
     def transaction(self, write: Write) -> float:
         """What it costs in a month that the own items of this entity are written in a transaction."""
+        # DynamoDB takes twice the write units for an item in a transaction.
         probe = self._forced_probe
         units = self._units(probe, write, TABLE, True) - self._units(probe, write, TABLE, False)
         return self._month_dollars(write, units)
@@ -292,6 +295,7 @@ class Prices:
     def find(self, write: Write) -> float:
         """What it costs in a month to find the items of a write by another key."""
         queries = self._queries_to_find(write)
+        # A Query rounds up once for all items of a page.
         size = math.ceil(size_of(self._entity) * self._items(write) / queries)
         return _dollars(reads=per_second(write.rate) * queries * read_units(size))
 
@@ -310,7 +314,8 @@ class Prices:
 
     def _items(self, write: Write) -> int:
         """The number of items of this entity that a write changes."""
-        if not any(action.many for action in write.actions if action.entity == self._entity.name):
+        own_actions = [action for action in write.actions if action.entity == self._entity.name]
+        if not any(action.many for action in own_actions):
             return 1
         return several(self._workload, write, self._entity) or SEVERAL
 
@@ -322,6 +327,7 @@ class Prices:
     @cached_property
     def _is_busy(self) -> bool:
         """Whether one partition could not take all writes, each a transaction that changes an index key."""
+        # Twice, because a key that changes is a delete and a put in an index.
         units = 2 * write_units(size_of(self._entity), transactional=True)
         steps = steps_on(self._workload, self._entity)
         calls = sum(peak(step.write.rate) * items_of(step) for step in steps)
@@ -388,6 +394,7 @@ class Prices:
         units = predict_units(operation, probe.design, self._workload, probe.figures)
         money = _dollars(reads=per_second(read.rate) * units.read)
         has_joins = bool(resolve_read(self._workload, question.read).joins)
+        # The heat of a read takes an index as narrow as the read allows, and most reads are far below the limit.
         is_hot = False
         if peak(read.rate) * units.read > PARTITION_READ_UNITS:
             figures = self._narrowest_index(probe, candidate, [question]).figures
@@ -462,12 +469,12 @@ class Prices:
 
         What an index holds is decided after the keys, so a key counts as hot only if it is hot with any projection.
         """
-        asks = [question.ask for question in questions]
-        if not asks or any(ask.needs is None for ask in asks):
+        name_sets = [question.ask.needs for question in questions]
+        if not name_sets or None in name_sets:
             return probe
-        names = {name for ask in asks for name in ask.needs or ()}
+        names = set[str]().union(*filter(None, name_sets))
         projection = Projection(ProjectionKind.INCLUDE, (probe.design.type_attribute, *sorted(names)))
-        if all(name in candidate.attributes or self._may_be_key(name) for name in names):
+        if all(map(self._may_be_key, names.difference(candidate.attributes))):
             projection = Projection(ProjectionKind.KEYS_ONLY)
         table, index = probe.design.slots
         return probe.with_slots((table, msgspec.structs.replace(index, projection=projection)))
@@ -484,11 +491,10 @@ class Prices:
     def _write_dollars(self, probe: _Probe, slot: str) -> float:
         """The cost of the writes of a slot in a month, each a transaction."""
         writes = sum(self._month_dollars(write, self._units(probe, write, slot, True)) for write in self._writes)
-        refreshes = [
-            _dollars(writes=items * self._units(probe, write, slot, True))
-            for write, items in self._refresh_writes.values()
-        ]
-        return writes + sum(refreshes)
+        refreshes = 0.0
+        for write, items in self._refresh_writes.values():
+            refreshes += _dollars(writes=items * self._units(probe, write, slot, True))
+        return writes + refreshes
 
     @cached_property
     def _refresh_writes(self) -> dict[int, tuple[Write, float]]:
@@ -503,12 +509,12 @@ class Prices:
 
     def _units(self, probe: _Probe, write: Write, slot: str, transactional: bool) -> float:
         """The write units of one call in a slot."""
-        return sum(
-            entry.times * units_of(entry, transactional)
-            for _, request in probe.requests(write)
-            for entry in probe.figures.entries(Operation(write.id), request)
-            if entry.slot == slot
-        )
+        total = 0.0
+        for _, request in probe.requests(write):
+            for entry in probe.figures.entries(Operation(write.id), request):
+                if entry.slot == slot:
+                    total += entry.times * units_of(entry, transactional)
+        return total
 
     def _storage_dollars(self, probe: _Probe, slot: str) -> float:
         """The cost of the entries of a slot in a month; of the table, with the scans for garbage."""
@@ -535,10 +541,9 @@ def collection_units(workload: Workload, question: ReadNeeds) -> float:
     """The read units of one call of a read of several entities. They are the same in every place."""
     read, ask = question.read, question.ask
     items = tuple(Item(name, name, (Facet(TABLE, (name,)),)) for name in ask.entities)
-    filter_groups = [
-        group for group in resolve_read(workload, read).groups if any(clause.input.filter for clause in group)
-    ]
-    filters = tuple(tuple(clause.input for clause in group) for group in filter_groups)
+    # Of each group of alternatives one input is enough; a group with a declared filter is left to filters.
+    input_groups = [tuple(clause.input for clause in group) for group in resolve_read(workload, read).groups]
+    filters = tuple([group for group in input_groups if any(condition.filter for condition in group)])
     request = Request(Call.QUERY, TABLE, ask.entities, consistent=ask.consistent, filters=filters)
     operation = Operation(read.id, (request,))
     return predict_units(operation, Design("probe", _SLOTS, items), workload).read
