@@ -98,12 +98,11 @@ def _check_hot(report: Report, load: Load) -> None:
     fix = _fix_for_single_item(report, key)
     if _is_spread_by_shards(report, key):
         fix = f"split it into {load.shards * shard_count(key.form)} shards"
-    report.say(
+    report.say_of_key(
+        key,
         codes.HOT,
-        f"{key.name}: {load.calls:,.0f} writes/s are {load.units:,.0f} write units/s, of which {part}",
+        f"{load.calls:,.0f} writes/s are {load.units:,.0f} write units/s, of which {part}",
         fix + _hottest_phrase(report, key),
-        key.item.entity,
-        key.slot,
     )
 
 
@@ -185,13 +184,12 @@ def _check_few_partitions(report: Report, key_loads: Iterable[Load]) -> None:
         units_per_write = load.units / load.calls if load and load.units else write_units(size_of(key.entity))
         writes_allowed = limits.PARTITION_WRITE_UNITS / units_per_write
         present_load = f", and has {load.calls:,.1f}" if load and load.calls >= 0.1 else ""
-        report.say(
+        report.say_of_key(
+            key,
             codes.FEW_PARTITIONS,
-            f"{key.name}: all new items go to one partition of {key.slot}, `{key.facet.pk[0]}`; it takes "
+            f"all new items go to one partition of {key.slot}, `{key.facet.pk[0]}`; it takes "
             f"{writes_allowed:,.0f} writes/s{present_load}",
             "shard it before that",
-            key.item.entity,
-            key.slot,
         )
 
 
@@ -216,12 +214,11 @@ def _check_unbounded(report: Report) -> None:
         if key.slot != TABLE or has_bucket or _has_own_partitions(key):
             continue
         if not _report_local_limit(report, key) and _is_unbounded(key.entity) and not _is_removed_in_time(key.entity):
-            report.say(
+            report.say_of_key(
+                key,
                 codes.UNBOUNDED,
-                f"{key.name}: nothing limits the number of items under one `{key.facet.pk[0]}`",
+                f"nothing limits the number of items under one `{key.facet.pk[0]}`",
                 "split it by time, or let old items expire",
-                key.item.entity,
-                TABLE,
             )
 
 
@@ -251,12 +248,11 @@ def _report_local_limit(report: Report, key: BoundKey) -> bool:
         return False
     extent = "without bound" if is_unbounded else f"to {size / limits.GB:,.0f} GB"
     partition = f"a partition `{key.facet.pk[0]}`"
-    report.say(
+    report.say_of_key(
+        key,
         codes.LOCAL_LIMIT,
-        f"{key.name}: {partition} grows {extent}, and {name_list(local_indexes)} limits it to 10 GB",
+        f"{partition} grows {extent}, and {name_list(local_indexes)} limits it to 10 GB",
         "use a global index instead",
-        key.item.entity,
-        TABLE,
     )
     return True
 

@@ -56,12 +56,11 @@ def _check_key_names(report: Report) -> None:
     for key in report.keys:
         for name, text in zip(key.place.key_names, key.facet.templates, strict=True):
             if _is_taken(key.entity, name, text):
-                report.say(
+                report.say_of_key(
+                    key,
                     codes.TAKEN_NAME,
-                    f"{key.name}: `{name}` would hold both the key `{text}` and the attribute",
+                    f"`{name}` would hold both the key `{text}` and the attribute",
                     "rename the key attribute",
-                    key.item.entity,
-                    key.slot,
                 )
 
 
@@ -178,12 +177,11 @@ def _check_own_word(report: Report, key: BoundKey) -> None:
     table_keys = [other for other in report.keys if other.slot == key.slot and other.item.entity != key.item.entity]
     neighbours = {other.name for other in table_keys if not disjoint(other.form.pk, key.form.pk)}
     if neighbours:
-        report.say(
+        report.say_of_key(
+            key,
             codes.NO_WORD,
-            f"{key.name}: `{key.text}` has no literal word, and shares partitions with {name_list(sorted(neighbours))}",
+            f"`{key.text}` has no literal word, and shares partitions with {name_list(sorted(neighbours))}",
             f"begin the sort key with a word, `{key.item.entity.upper()}{report.design.separator}`",
-            key.item.entity,
-            key.slot,
         )
 
 

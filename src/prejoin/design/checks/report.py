@@ -37,6 +37,10 @@ class Report:
         span = self.at(name, slot) or (self.at(name, "") if slot else None)
         self.diagnostics.append(code.at(span, message, fix, about=name))
 
+    def say_of_key(self, key: BoundKey, code: Code, message: str, fix: str) -> None:
+        """Report on a key of an item, whose name comes before the message."""
+        self.say(code, f"{key.name}: {message}", fix, key.item.entity, key.slot)
+
     @cached_property
     def _bound(self) -> tuple[tuple[BoundKey, ...], tuple[Flaw, ...]]:
         return bind(self.design, self.workload)

@@ -134,12 +134,11 @@ def _check_order(report: Report, key: BoundKey) -> None:
         if field.spec == "plain":
             continue  # its author says that the order does not matter
         if attribute and attribute.type.numeric and not field.encoding.ordered and not field.encoding.derived:
-            report.say(
+            report.say_of_key(
+                key,
                 codes.UNPADDED,
-                f"{key.name}: `{field.attribute}` in `{sk.text}` sorts as text, 10 before 9",
+                f"`{field.attribute}` in `{sk.text}` sorts as text, 10 before 9",
                 f"pad it, `{{{field.attribute}:06d}}`",
-                key.item.entity,
-                key.slot,
             )
 
 
@@ -151,7 +150,7 @@ def _check_digits(report: Report, key: BoundKey) -> None:
             digits = field.encoding.digits
             if attribute is not None and digits:
                 for problem, fix in _narrowness(attribute, digits, form.text):
-                    report.say(codes.NARROW, f"{key.name}: {problem}", fix, key.item.entity, key.slot)
+                    report.say_of_key(key, codes.NARROW, problem, fix)
 
 
 def _narrowness(attribute: Attribute, digits: int, text: str) -> Iterator[tuple[str, str]]:
@@ -209,13 +208,12 @@ def _check_separators(report: Report, key: BoundKey) -> None:
     for form in key.forms:
         for part in form.parts[:-1] if isinstance(form, Template) else ():
             if isinstance(part, KeyField) and _may_contain_separator(key.entity, part):
-                report.say(
+                report.say_of_key(
+                    key,
                     codes.SEPARATOR,
-                    f"{key.name}: a `{part.attribute}` with `{report.design.separator}` in it would look like two "
+                    f"a `{part.attribute}` with `{report.design.separator}` in it would look like two "
                     f"values in `{form.text}`",
                     "let values be escaped, or refuse such ones",
-                    key.item.entity,
-                    key.slot,
                 )
 
 
@@ -232,12 +230,11 @@ def _check_length(report: Report, key: BoundKey) -> None:
     for form, (description, limit) in zip(key.forms, limits_of_keys, strict=False):
         size = _stated_size(key.entity, form)
         if size > limit:
-            report.say(
+            report.say_of_key(
+                key,
                 codes.LONG_KEY,
-                f"{key.name}: the {description} `{form.text}` has {size:,} bytes, and {limit:,} are allowed",
+                f"the {description} `{form.text}` has {size:,} bytes, and {limit:,} are allowed",
                 "use an id, or a hash of the text",
-                key.item.entity,
-                key.slot,
             )
 
 
@@ -265,12 +262,11 @@ def _check_immutable(report: Report, key: BoundKey) -> None:
         reason = (
             f"{name_list(writers)} changes it: a delete and a put under another key" if writers else "it is mutable"
         )
-        report.say(
+        report.say_of_key(
+            key,
             codes.CHANGING_KEY,
-            f"{key.name}: `{name}` is in the table's key `{key.text}`, and {reason}",
+            f"`{name}` is in the table's key `{key.text}`, and {reason}",
             f"keep `{name}` out of the table's key, and sort by it in an index",
-            key.item.entity,
-            TABLE,
         )
 
 
@@ -285,12 +281,11 @@ def _check_presence(report: Report, key: BoundKey) -> None:
     fields = [field for form in key.forms for field in form.fields]
     optional_names = [field.attribute for field in fields if _may_be_absent(key.entity, field)]
     if optional_names:
-        report.say(
+        report.say_of_key(
+            key,
             codes.ABSENT,
-            f"{key.name}: {name_list(optional_names)} may be absent, and is in the table's key `{key.text}`",
+            f"{name_list(optional_names)} may be absent, and is in the table's key `{key.text}`",
             "write `{attribute?}`, or use one that is always there",
-            key.item.entity,
-            TABLE,
         )
 
 
@@ -307,12 +302,11 @@ def _check_presence_in_index(report: Report, key: BoundKey, field: KeyField) -> 
             incomplete_reads.append(id_)
     if incomplete_reads:
         reads = name_list(incomplete_reads)
-        report.say(
+        report.say_of_key(
+            key,
             codes.ABSENT,
-            f"{key.name}: {key.slot} lacks items without `{field.attribute}`: {reads} misses them",
+            f"{key.slot} lacks items without `{field.attribute}`: {reads} misses them",
             f"write `{{{field.attribute}?}}`, which gives it a place in the order",
-            key.item.entity,
-            key.slot,
         )
 
 
@@ -336,21 +330,19 @@ def _check_identity(report: Report, key: BoundKey) -> None:
     whole_names = {field.attribute for form in key.forms for field in form.fields if not field.encoding.derived}
     further_names = sorted(set(key.form.attributes) - set(ids))
     if absent_ids and not identified(key.entity, whole_names):
-        report.say(
+        report.say_of_key(
+            key,
             codes.NOT_APART,
-            f"{key.name}: {name_list(absent_ids)} is not in the table's key `{key.text}`, so several items share a key",
+            f"{name_list(absent_ids)} is not in the table's key `{key.text}`, so several items share a key",
             "add it to the end of the sort key",
-            key.item.entity,
-            TABLE,
         )
     elif ids and further_names and not _is_id_unique(report, key.entity):
         names = name_list(further_names)
-        report.say(
+        report.say_of_key(
+            key,
             codes.LONGER_THAN_ID,
-            f"{key.name}: two items with the same {name_list(ids)} and different {names} can both exist",
+            f"two items with the same {name_list(ids)} and different {names} can both exist",
             "mark the id `generated`, use the id alone as the key, or add a guard",
-            key.item.entity,
-            TABLE,
         )
 
 
