@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from enum import StrEnum
+from itertools import chain
 
 import msgspec
 
@@ -75,7 +76,7 @@ def fit(workload: Workload) -> TableFit:
     <FitVerdict.DOUBT: 'may not fit'>
     """
     context = workload.context or Context()
-    hints = tuple(hint for read in workload.reads for hint in _service_hints(read, workload))
+    hints = tuple(chain.from_iterable(_service_hints(read, workload) for read in workload.reads))
     reasons_against = list(_reasons_against(context, workload))
     out_of_scope = workload.out_of_scope
     serious_hints = [hint for hint in hints if hint.pattern not in out_of_scope and hint.code is not codes.JOINS]

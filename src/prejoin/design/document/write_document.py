@@ -368,12 +368,17 @@ class _Document:
     # --- What follows from them -------------------------------------------------------------------------------------
 
     def _reads(self) -> Iterator[str]:
-        rows = [(pattern.id, row) for pattern in self.workload.reads for row in self._operation_rows(pattern)]
-        yield self._table(headings.READS, READS, rows)
+        yield self._table(headings.READS, READS, self._rows_of(self.workload.reads))
 
     def _writes(self, name: str, patterns: Sequence[Pattern]) -> Iterator[str]:
-        rows = [(pattern.id, row) for pattern in patterns for row in self._operation_rows(pattern)]
-        yield self._table(name, WRITES, rows)
+        yield self._table(name, WRITES, self._rows_of(patterns))
+
+    def _rows_of(self, patterns: Sequence[Pattern]) -> list[tuple[str, Cells]]:
+        """The rows of patterns, each with its pattern."""
+        rows: list[tuple[str, Cells]] = []
+        for pattern in patterns:
+            rows += [(pattern.id, row) for row in self._operation_rows(pattern)]
+        return rows
 
     def _operation_rows(self, pattern: Pattern) -> Iterator[Cells]:
         operation = self.design.operation(pattern.id)

@@ -7,6 +7,7 @@ more attributes; or a Query that finds the items, if their key is not known.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -339,7 +340,7 @@ def _requests(
     if not groups:
         return ()
     entities = tuple(action.entity for action in resolved_write.write.actions)
-    return (*reads.values(), _request(entities, [action for group in groups for action in group]))
+    return (*reads.values(), _request(entities, list(chain.from_iterable(groups))))
 
 
 def transaction(actions: list[ItemAction]) -> Request:

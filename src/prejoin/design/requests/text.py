@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import assert_never
 
 from prejoin.design.model import TABLE, Call, Did
@@ -42,7 +43,7 @@ _WIDTH = 24
 
 def requests_text(requests: Iterable[LiteralRequest]) -> str:
     """The requests of a pattern, one below the other."""
-    return "\n".join(line for request in requests for line in _lines(request))
+    return "\n".join(chain.from_iterable(map(_lines, requests)))
 
 
 def _lines(request: LiteralRequest) -> Iterator[str]:

@@ -547,8 +547,8 @@ def _is_all_optional(action: ItemAction) -> bool:
 
 def _inputs(action: ItemAction) -> set[str]:
     """The inputs of the changes of an action."""
-    values = [change.value for change in action.changes]
-    return {value.param for value in values if value is not None and value.param is not None}
+    parameters = {change.value.param for change in action.changes if change.value is not None}
+    return {name for name in parameters if name is not None}
 
 
 def _as(action: ItemAction, did: Did, conditions: tuple[Test, ...]) -> ItemAction:

@@ -82,12 +82,17 @@ def is_value(value: object) -> bool:
 
 def type_of(values: Sequence[object]) -> Type:
     """The common type of values; the type of the first if they differ."""
-    tags = [next(iter(v)) for v in values if isinstance(v, Mapping) and v and next(iter(v)) in _PLAIN]
-    common_type = _PLAIN[tags[0]] if tags else STRING
+    common_type = next(filter(None, map(_plain_type, values)), STRING)
     texts = [text_of(value) or "" for value in values]
     if common_type.kind is Kind.NUMBER and all(re.fullmatch(r"-?\d{1,38}", text, re.ASCII) for text in texts):
         return Type(Kind.INTEGER)
     return common_type
+
+
+def _plain_type(value: object) -> Type | None:
+    """The type of a value in DynamoDB's JSON; None if it is no value."""
+    tag = next(iter(value), None) if isinstance(value, Mapping) else None
+    return _PLAIN.get(tag) if isinstance(tag, str) else None
 
 
 def tokens(text: str, separator: str) -> list[str]:
