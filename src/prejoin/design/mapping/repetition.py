@@ -91,24 +91,29 @@ def repeated_operation(operation: Operation, workload: Workload, design: Design)
     if not can_repeat(resolved_write, operation, design):
         return None
     steps = resolved_write.written_steps
-    listed_entities = {step.entity.name for step in steps if step.is_list}
     checks = [_check_of_result(step, design) for step in steps if not step.is_list and not step.is_new]
     requests: list[Request] = []
     for request in operation.requests:
-        actions = [action for action in request.actions if action.many]
         if not request.actions:
-            if request in operation.finds or listed_entities.intersection(request.entities):
-                requests.append(request)
-        elif not resolved_write.is_resumable:
+            requests += [request] if _reads_list(request, operation, resolved_write) else []
+            continue
+        actions = [action for action in request.actions if action.many]
+        if not resolved_write.is_resumable:
             requests.append(transaction([*checks, *actions]))
-        else:
-            if checks:
-                # They come before the first write, in a transaction of their own.
-                requests.append(transaction(checks))
-                checks = []
-            if actions:
-                requests.append(replace(request, actions=tuple(actions)))
+            continue
+        if checks:
+            # They come before the first write, in a transaction of their own.
+            requests.append(transaction(checks))
+            checks = []
+        if actions:
+            requests.append(replace(request, actions=tuple(actions)))
     return replace(operation, requests=tuple(requests))
+
+
+def _reads_list(read: Request, operation: Operation, write: ResolvedWrite) -> bool:
+    """Whether a request finds items, or reads those of a list."""
+    lists = {step.entity.name for step in write.written_steps if step.is_list}
+    return read in operation.finds or not lists.isdisjoint(read.entities)
 
 
 def _check_of_result(step: Step, design: Design) -> ItemAction:
