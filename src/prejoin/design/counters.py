@@ -51,13 +51,13 @@ def counters_of(workload: Workload) -> tuple[Counter, ...]:
     return counters
 
 
-def with_kept(kept: Sequence[Counter], needed: Sequence[Counter]) -> tuple[Counter, ...]:
+def with_kept(stored_counters: Sequence[Counter], new_counters: Sequence[Counter]) -> tuple[Counter, ...]:
     """The counters of a table in use and those that are needed now. A counter never gets fewer shards, because the
     others hold a part of the number.
     """
     # Shards are never taken away: each holds a part of the number.
-    counters = {counter.entity: counter for counter in kept}
-    for counter in needed:
+    counters = {counter.entity: counter for counter in stored_counters}
+    for counter in new_counters:
         before = counters.get(counter.entity)
         if before:
             names = dict.fromkeys((*before.attributes, *counter.attributes))
@@ -163,14 +163,14 @@ def _obstacle_in_write(write: Write, entity: Entity, name: str) -> str:
 
 def _obstacle_in_action(write: Write, action: Action, entity: Entity, name: str) -> str:
     """The part of an action that a sharded counter does not allow."""
-    changed = _changes_by_attribute(write, action, entity)
+    ops = _changes_by_attribute(write, action, entity)
     if action.verb in (Verb.PUT, Verb.UPSERT):
         return f"may replace or create the {entity.name}: create it by itself, and update it then"
     if action.verb is Verb.DELETE and action.many:
         return f"deletes several {entity.name}, and each has shards: delete one at a time"
     if action.verb is Verb.EXPIRE:
         return f"lets a {entity.name} expire, and the shards of `{name}` would stay"
-    if name in changed and changed[name] not in _ADDING:
+    if name in ops and ops[name] not in _ADDING:
         return f"sets `{name}`, and shards can only be added to"
     return ""
 

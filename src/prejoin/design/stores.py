@@ -15,7 +15,7 @@ from prejoin.workload.contents import contents_of
 from prejoin.workload.model import ContentPlace, Minimise, Workload
 
 
-def stores_of(workload: Workload, kept: Sequence[ContentStore] = ()) -> tuple[ContentStore, ...]:
+def stores_of(workload: Workload, former_stores: Sequence[ContentStore] = ()) -> tuple[ContentStore, ...]:
     """The contents that are in a store, in document order. In a table in use they stay there, because its items refer
     to objects.
     """
@@ -25,6 +25,6 @@ def stores_of(workload: Workload, kept: Sequence[ContentStore] = ()) -> tuple[Co
     for entity in workload.entities:
         for attribute in contents_of(entity):
             store = ContentStore(entity.name, attribute.name)
-            if store in kept or decisions.get((entity.name, attribute.name), is_cheapest):
+            if store in former_stores or decisions.get((entity.name, attribute.name), is_cheapest):
                 stores.append(store)
     return tuple(stores)

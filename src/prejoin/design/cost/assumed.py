@@ -96,6 +96,7 @@ def _matters(workload: Workload, design: Design, read: Read, number: int, share:
     """Whether the units of a read depend on the part of the items that one of its inputs keeps."""
     usual = _units(workload, design, read)
     for factor in _FACTORS:
+        # The units of a call are rounded up, so most shares do not matter: then the assumption is not listed.
         other = replace(read.inputs[number], keeps=min(100.0, 100 * share * factor))
         inputs = (*read.inputs[:number], other, *read.inputs[number + 1 :])
         if _units(workload, design, replace(read, inputs=inputs)) != usual:
@@ -127,6 +128,7 @@ def _index_entries(workload: Workload, design: Design) -> Iterator[Assumption]:
             if share < 1 and not is_share_stated(workload, entity, facet):
                 why = "the price of writing and storing them there depends on it"
                 yield Assumption(item.name, f"the part of the items in {place}", _percent(share), why)
+            # A whole item has its declared size. An entry has the sizes of some attributes, which nobody declared.
             if _is_narrow(design, facet.slot, item.attributes) and _holds_guessed(entity):
                 size = figures.size(item.item_name, facet.slot)
                 yield Assumption(item.name, f"the size of an entry in {place}", f"{size} B", _BYTES)

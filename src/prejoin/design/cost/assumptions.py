@@ -420,15 +420,15 @@ def count_by(workload: Workload, entity: Entity, given: Iterable[str]) -> float:
 def _count_by(workload: Workload, entity: Entity, names: frozenset[str]) -> float:
     if identified(entity, names):
         return 1.0
-    total, combined = float(count_of(workload, entity)), _combinations(workload, entity, names)
+    total, combinations = float(count_of(workload, entity)), _combinations(workload, entity, names)
     numbers: list[float] = []
     for cardinality in _declared_counts(entity):
         parent_names = _holding_names(workload, entity, cardinality.per, names)
         if parent_names and cardinality.count < total:
             # Attributes beside the parent's id split its items further.
-            items_of_parts = cardinality.count * _combinations(workload, entity, parent_names) / combined
+            items_of_parts = cardinality.count * _combinations(workload, entity, parent_names) / combinations
             numbers.append(items_of_parts * _share_with_all(entity, names - parent_names))
-    return max(1.0, min(numbers, default=total / combined * _share_with_all(entity, names)))
+    return max(1.0, min(numbers, default=total / combinations * _share_with_all(entity, names)))
 
 
 def _share_with_all(entity: Entity, names: Iterable[str]) -> float:
@@ -545,10 +545,10 @@ def _values_within(workload: Workload, entity: Entity, name: str) -> float:
 
 def _values_in_bounds(attribute: Attribute) -> float:
     """The number of integers within the bounds of an attribute."""
-    least, most = attribute.bounds
-    if attribute.type.kind is not Kind.INTEGER or least is None or most is None:
+    lowest, highest = attribute.bounds
+    if attribute.type.kind is not Kind.INTEGER or lowest is None or highest is None:
         return math.inf
-    return max(1.0, float(most - least + 1))
+    return max(1.0, float(highest - lowest + 1))
 
 
 def _values_in_id(workload: Workload, entity: Entity, name: str) -> float:

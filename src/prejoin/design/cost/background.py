@@ -118,6 +118,7 @@ def _records(
 def _written_items(figures: Estimates, operation: Operation) -> float:
     total = 0.0
     for request in operation.requests:
+        # A condition check writes nothing, so the stream has no record of it.
         changing = replace(request, actions=tuple(a for a in request.actions if a.action is not Did.CHECK))
         total += sum(entry.times for entry in figures.entries(operation, changing) if entry.slot == TABLE)
     return total
@@ -137,6 +138,7 @@ def _most_calls(workload: Workload, design: Design) -> float:
 def _stream_line(calls: float) -> BackgroundCost:
     """The Lambda function that reads the stream. With few records it is called for each, with many for several."""
     month = Decimal(str(calls * MONTH_SECONDS))
+    # A call and its time: reading a stream from Lambda is free.
     price = month * (INVOCATION_MILLION / 1_000_000 + Decimal(str(FUNCTION)) * GB_SECOND)
     text = "call the Lambda function that reads the stream"
     return BackgroundCost(BackgroundKind.STREAM, "the stream", text, calls, Units(), price.quantize(_EXACT))
@@ -181,6 +183,7 @@ def _garbage_line(figures: Estimates, entity: Entity, content: ContentCost) -> B
     else:
         scanned_bytes = sum(entries * size for _, slot, entries, size in figures.stored() if slot == TABLE)
         reads += read_units(round(scanned_bytes))
+    # One run each 30 days, as both guides that name it say.
     rate = 1 / GARBAGE
     runs = Decimal(MONTH_SECONDS) / GARBAGE
     price = runs * (dollars(reads=reads) + Decimal(str(listings)) * LIST_THOUSAND / 1_000)

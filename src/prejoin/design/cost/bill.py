@@ -112,6 +112,7 @@ def bill(workload: Workload, design: Design) -> Bill:
     """The bill of a month for a mapped design, with the rates and sizes of the document."""
     patterns = tuple(pattern_cost(p, design) for p in workload.patterns if design.operation(p.id))
     large = contents(workload, design)
+    # Provisioned capacity follows from the units of all requests together, so it is added last.
     without_capacity = Bill(patterns, _storage(workload, design, large), Decimal(), background(workload, design, large))
     units = without_capacity.per_second
     return replace(without_capacity, provisioned=provisioned_dollars(reads=units.read, writes=units.write))
@@ -130,12 +131,13 @@ def pattern_cost(pattern: Pattern, design: Design) -> PatternCost:
 def _storage(workload: Workload, design: Design, large: Sequence[ContentCost]) -> tuple[StorageCost, ...]:
     lines = []
     for item, slot, entries, size in Estimates(design, workload).stored():
+        # DynamoDB bills 100 bytes for each item and index entry beside its size.
         price = dollars(gb_months=entries * (size + STORAGE_OVERHEAD) / GB)
         lines.append(StorageCost(item, slot, entries, size, price.quantize(_EXACT)))
     for content in large:
         if content.stored:
-            kept = content.kept.quantize(_EXACT)
-            lines.append(StorageCost(content.name, OBJECT_STORE, content.count, content.size, kept))
+            price = content.kept.quantize(_EXACT)
+            lines.append(StorageCost(content.name, OBJECT_STORE, content.count, content.size, price))
     return tuple(lines)
 
 

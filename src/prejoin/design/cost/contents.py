@@ -45,6 +45,7 @@ def part_units(size: int) -> float:
     >>> part_units(100 * 1024), part_units(1024 * 1024)
     (101.0, 1029.0)
     """
+    # Each part is an item, whose size is rounded up by itself.
     full_parts, remainder = divmod(size, PART_SIZE)
     return full_parts * write_units(PART_SIZE + BESIDE_PART) + (
         write_units(remainder + BESIDE_PART) if remainder else 0
@@ -219,5 +220,6 @@ def _changes(write: Write, action: Action, entity: Entity, attribute: Attribute)
 def _pages(size: int) -> Iterator[int]:
     """Bytes of each page of a content."""
     for start in range(0, size, _PAGE * PART_SIZE):
+        # A page has four parts, and is rounded up as a whole.
         batch_size = min(size - start, _PAGE * PART_SIZE)
         yield batch_size + -(-batch_size // PART_SIZE) * BESIDE_PART

@@ -279,6 +279,7 @@ class Estimates:
         if entity is None or item is None:
             return 0
         construct = construct_of(entity, name, self.design)
+        # Some items of constructs, such as guards, have a size of their own.
         if construct is not None and construct.item_size is not None:
             return construct.item_size
         projection = self._projection(slot)
@@ -292,6 +293,7 @@ class Estimates:
         sizes = value_sizes(entity)
         facets = {facet.slot: facet for facet in self.facets[item.entity, item.copy]}
         total = sum(self._key_size(facets[place], sizes) for place in dict.fromkeys((TABLE, slot)) if place in facets)
+        # An index holds its own keys and those of the table, and a copy the keys of all its facets.
         names = set(item.attributes or sizes)
         if item.attributes:  # a copy holds its own attributes and those of its keys
             for facet in facets.values():
@@ -395,6 +397,7 @@ def chances(workload: Workload, action: ItemAction, entity: Entity, facet: keys.
         return 0.0, after, 0.0
     if action.action is Did.DELETE:
         return 0.0, 0.0, before
+    # No condition on what changes: the item is in the facet before and after.
     if before == after == 1.0:
         return constant, 0.0, 0.0
     return constant * stays, constant * after * (1 - before), constant * before * (1 - after)

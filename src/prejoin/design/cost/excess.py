@@ -133,6 +133,7 @@ def _estimate(resolved_read: ResolvedRead, key_clauses: Sequence[Clause]) -> _Ke
     is_one_item = True
     for entity in resolved_read.entities:
         clauses = [(clause, clause.bound[entity.name]) for clause in key_clauses if entity.name in clause.bound]
+        # Two lists: values identify an item even if the document states the share that they find.
         value_names: list[str] = []
         counted_names: list[str] = []
         for clause, attribute in clauses:

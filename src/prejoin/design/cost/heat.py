@@ -68,6 +68,7 @@ class Load(msgspec.Struct, frozen=True):
 
     def with_write(self, calls: float, units: float, share: float) -> Load:
         """The load with another write, a share of which is on the busiest partition."""
+        # Shares are weighted by units: a busy write decides more than a rare one.
         total, busiest = self.units + units, self.units * self.share + units * share
         return Load(
             self.entity, self.copy, self.slot, self.calls + calls, total, busiest / total if total else share, self.read
@@ -126,6 +127,7 @@ def read_loads(figures: Estimates, read: Read, operation: Operation) -> Iterator
         entity, facet = workload.entity(name), figures.facet(*key)
         if facet is not None and entity is not None and not request.counter:
             names, shards = partition_of(facet)
+            # Reads are not added up: each has its own busiest partition, which need not be the same.
             units = peak(read.rate) * read_units_of(operation, request, figures)
             share = read_share(workload, entity, names, read) / shards
             yield Load(*key, peak(read.rate), units, share, read.id)

@@ -141,6 +141,7 @@ def reads_first(design: Design, bound: RefreshedConstruct) -> bool:
     entity = bound.entity
     item = design.item(entity.name)
     if item is not None:
+        # The text of an index key may hold other attributes, too, which the client has to know to write it again.
         is_moved = any(placing(facet) & bound.attributes.keys() for facet in item.facets)
         if is_moved or item.mirrored or item.read_members or item.next_attributes:
             return True

@@ -32,7 +32,7 @@ def predict_units(
 def sum_units(
     operation: Operation,
     pages: Mapping[int, Iterable[PageRead]],
-    written: Mapping[int, Iterable[EntryWrite]],
+    entries_by_request: Mapping[int, Iterable[EntryWrite]],
 ) -> Units:
     """The units of what the requests of an operation read and write, by the numbers of the requests."""
     read = write = 0.0
@@ -40,7 +40,8 @@ def sum_units(
         factor = _factor(request)
         read += sum(page.times * read_units(page.size, factor) for page in pages.get(number, ()))
         is_transaction = request.call is Call.TRANSACT_WRITE
-        write += sum(entry.times * units_of(entry, is_transaction) for entry in written.get(number, ()))
+        entries = entries_by_request.get(number, ())
+        write += sum(entry.times * units_of(entry, is_transaction) for entry in entries)
     return Units(round(read, _EXACT), round(write, _EXACT))
 
 
@@ -73,6 +74,7 @@ def units_of(entry: EntryWrite, transactional: bool = False) -> float:
     larger = max(entry.before, entry.after)
     if entry.slot == TABLE:
         return write_units(larger, transactional=transactional)
+    # DynamoDB compares the projected attributes, and leaves an unchanged entry alone.
     if not larger or (entry.same and not entry.moved):
         return 0.0
     if entry.moved:

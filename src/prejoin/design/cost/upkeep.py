@@ -32,6 +32,7 @@ def share_of(workload: Workload, entity: Entity, candidate: Candidate) -> float:
     share = math.prod(share_meeting(workload, entity, name, (value,)) for name, value in candidate.when)
     for condition in candidate.only:
         share *= share_meeting(workload, entity, condition.attribute, condition.values or None, condition.absent)
+    # An item without an attribute of the partition has no entry.
     attributes = filter(None, map(entity.attribute, candidate.pk))
     optional_names = {attribute.name for attribute in attributes if attribute.optional}
     return share * math.prod(share_meeting(workload, entity, name) for name in sorted(optional_names))

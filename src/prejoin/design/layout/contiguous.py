@@ -81,6 +81,7 @@ def excluding_sets(usual: Sequence[Unit], sets: Sequence[frozenset[Unit]]) -> li
     """
     minimal = list(dict.fromkeys(sets))
     # Leave out each set that is not needed for the contradiction.
+    # The fewer sets a cut names, the more selections it excludes.
     for group in list(minimal):
         other_sets = [other for other in minimal if other != group]
         if contiguous_order(usual, other_sets) is None:

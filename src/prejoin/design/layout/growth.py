@@ -222,7 +222,8 @@ def _backfill_dollars(
     for item in copies:
         if item.entity == entity.name:
             writes += sum(entry(item.copy, facet.slot) for facet in item.facets)
-    writes += sum(write_units(figures.size(guard.item_name)) for guard in guards if guard.entity == entity.name)
+    own_guards = [guard for guard in guards if guard.entity == entity.name]
+    writes += sum(write_units(figures.size(guard.item_name)) for guard in own_guards)
     reads = read_units(number * figures.size(ItemName(entity.name)))
     return round(float(dollars(reads=reads, writes=number * writes)), 6)
 
@@ -245,6 +246,7 @@ def _having(before: Design, workload: Workload, entity: str, facet: Facet) -> st
     """
     conditions = [f"whose {w.attribute} is {' or '.join(w.values)}" for w in facet.when if w.values]
     conditions += [f"without {w.attribute}" for w in facet.when if w.absent]
+    # What the old keys hold, every item has: nothing else about old items is known.
     present = _present_attributes(before, workload, entity)
     lacking = [name for name in _required_attributes(facet) if name not in present]
     if lacking:

@@ -49,6 +49,7 @@ def with_index_keys(
     def score(other: Design) -> Objective:
         return objective(workload, finish(other))
 
+    # From natural keys back to texts, one index at a time: a write reads first because of any of them.
     best = score(natural)
     for name in names:
         with_text = map_patterns(_with_slot_of(natural, design, name), workload)
@@ -144,9 +145,10 @@ def natural_form(design: Design, workload: Workload, slot: Slot) -> Design | Non
         if facet:
             sides.append(_attributes(design, workload, item, facet))
     names = [side for side in sides if side]
-    if not names or len(names) < len(sides) or len({pk for pk, _ in names}) > 1:
+    partitions = {pk for pk, _ in names}
+    if len(names) < len(sides) or len(partitions) != 1:
         return None
-    pk = names[0][0]
+    (pk,) = partitions
     # Several entities can share an index by attributes only if all of them have these attributes, in this order.
     common = takewhile(lambda column: len(set(column)) == 1, zip(*(sk for _, sk in names), strict=False))
     sk = tuple(column[0] for column in common)

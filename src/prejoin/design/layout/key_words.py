@@ -174,8 +174,8 @@ def padded_to(workload: Workload, entity: Entity, attribute: Attribute) -> int:
             origins.append(owning_entity.attribute(name))
     for origin in origins:
         if origin is not None and origin.max is not None:
-            least, _ = origin.bounds
-            is_natural = attribute.type.kind is Kind.INTEGER and least is not None and 0 <= least <= origin.max
+            lowest, _ = origin.bounds
+            is_natural = attribute.type.kind is Kind.INTEGER and lowest is not None and 0 <= lowest <= origin.max
             return len(str(origin.max)) if is_natural else 0
     return 0
 
@@ -583,6 +583,7 @@ class KeyWords:
         leading = [group.members for group in groups if not group.follows_attributes]
         sets = [frozenset(label for label in labels if set(labels[label]) & members) for members in leading]
         fixed_labels = {label for label, members in labels.items() if members[0].candidate.fixed}
+        # Stored keys keep their words, so the new types have to find room beside them.
         if fixed_labels:
             heads |= _words_beside_fixed({label: heads[label] for label in usual}, fixed_labels, sets)
         else:
@@ -798,6 +799,7 @@ def in_this_order(words: Sequence[str], separator: str) -> list[str]:
     """
     # From the last word backwards, because a mark is needed by all words before it, too.
     backwards = list(words[-1:])
+    # The separator sorts below all letters, so each mark brings a word further to the front.
     marks = ""
     for word, following in zip(reversed(words[:-1]), reversed(words[1:]), strict=True):
         if word + separator > following + separator:

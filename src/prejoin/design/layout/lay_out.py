@@ -28,13 +28,10 @@ def lay_out(problem: Problem, selection: Selection) -> Design:
     words = KeyWords(problem, selection, separator)
     slots = _slots(problem, selection)
     items: list[Item] = []
-    for entity in workload.entities:
-        own = [placement for placement in selection.placed if placement.entity == entity.name]
-        for number in sorted({placement.item for placement in own}):
-            placements = sorted((p for p in own if p.item == number), key=lambda placement: placement.slot)
-            facets = tuple(words.facet(placement, slots[placement.slot].name) for placement in placements)
-            item = _item(problem, words, placements[0], facets, items)
-            items.append(item if item.copy else with_recorded_attributes(item, workload))
+    for placements in _placements_by_item(workload, selection):
+        facets = tuple([words.facet(placement, slots[placement.slot].name) for placement in placements])
+        item = _item(problem, words, placements[0], facets, items)
+        items.append(item if item.copy else with_recorded_attributes(item, workload))
     # The key of a shard is made of the item's key, which has to be two texts.
     can_have_shards = bool(slots[0].sk) and not approved_design.raw_keys
     return msgspec.structs.replace(
@@ -51,11 +48,22 @@ def lay_out(problem: Problem, selection: Selection) -> Design:
     )
 
 
+def _placements_by_item(workload: Workload, selection: Selection) -> list[list[Placement]]:
+    """The keys of each item by their slots; the items in the order of the document, an entity's own item first."""
+    placements_by_item: dict[tuple[str, int], list[Placement]] = {}
+    for placement in sorted(selection.placed, key=lambda placement: (placement.item, placement.slot)):
+        placements_by_item.setdefault((placement.entity, placement.item), []).append(placement)
+    order = [entity.name for entity in workload.entities]
+    return [
+        placements_by_item[item]
+        for item in sorted(placements_by_item, key=lambda item: (order.index(item[0]), item[1]))
+    ]
+
+
 def _type_attribute(workload: Workload, approved_design: Design) -> str:
     """The attribute that names the type of an item: of a new table, a name that no entity has."""
-    return (
-        approved_design.type_attribute if approved_design.items else free_name(approved_design.type_attribute, workload)
-    )
+    name = approved_design.type_attribute
+    return name if approved_design.items else free_name(name, workload)
 
 
 def _ttl_attribute(workload: Workload) -> str:

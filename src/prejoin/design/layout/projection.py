@@ -112,6 +112,7 @@ def twin_of(slot: Slot, design: Design) -> Slot | None:
         return {(item_name, facet.pk, facet.sk, facet.when) for item_name, facet in facets if facet}
 
     position = design.indexes.index(slot)
+    # A later one, because clients take the first index that serves a read.
     for other in design.indexes[position + 1 :]:
         if keys(slot.name) <= keys(other.name):
             return other
@@ -133,6 +134,7 @@ def _without_units(operation: Operation, slot: Slot, twin: Slot | None) -> Opera
     """The operation without its units, as if an index and its twin were the same."""
     requests = operation.requests
     if twin is not None:
+        # A read of whole items may move to the twin: that is the same answer.
         requests = tuple(replace(r, slot=slot.name) if r.slot == twin.name else r for r in requests)
     return replace(operation, requests=requests, units=None)
 

@@ -117,6 +117,7 @@ def spread_by(workload: Workload, entity: Entity, candidate: Candidate) -> str |
     if identified(entity, candidate.pk):
         return None
     free = [a for a in entity.id if a.name not in candidate.pk]
+    # `max` keeps the first of equals, in the order of the id.
     best = max(free, key=spreads, default=None)
     return best.name if best else None
 
@@ -173,6 +174,7 @@ def _needed_unit(workload: Workload, entity: Entity, candidate: Candidate) -> st
     size = count_by(workload, entity, candidate.pk) * size_of(entity)
     if size <= MOST_BYTES:
         return ""
+    # The largest unit that is small enough: a Query of a range asks each bucket in it.
     for unit in ("year", "month", "day"):
         if size * BUCKET_SECONDS[unit] <= MOST_BYTES * retention_of(entity):
             return unit

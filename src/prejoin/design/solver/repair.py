@@ -57,7 +57,7 @@ def _free_slot(selection: Selection, placements: Sequence[Placement], slots: ran
     """The first index without a key of these entities: an item has one key in each."""
     occupied_keys = {(placement.slot, placement.entity) for placement in selection.placed}
     for slot in slots:
-        if not any((slot, placement.entity) in occupied_keys for placement in placements):
+        if occupied_keys.isdisjoint((slot, placement.entity) for placement in placements):
             return slot
     return None
 

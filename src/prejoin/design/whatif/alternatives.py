@@ -35,14 +35,14 @@ def without_pattern(what_if: WhatIf, pattern_id: str) -> Alternative:
     return describe(what_if, what_if.attempt(Change(f"without {pattern_id}", removed_names=(pattern_id,))))
 
 
-def alternative_designs(what_if: WhatIf, most: int = MOST_ALTERNATIVES) -> dict[str, list[Alternative]]:
+def alternative_designs(what_if: WhatIf, limit: int = MOST_ALTERNATIVES) -> dict[str, list[Alternative]]:
     """Alternatives by their topics: the table, `copies of Order`, and `Order` for its key in the table.
 
-    At most `most` are attempted: those for the table first, then those that may save most.
+    At most `limit` are attempted: those for the table first, then those that may save most.
     """
-    of_table = list(table_changes(what_if))[:most]
+    of_table = list(table_changes(what_if))[:limit]
     alternatives = {TABLE_TOPIC: _different_alternatives(what_if, of_table)}
-    attempts_left = most - len(of_table)
+    attempts_left = limit - len(of_table)
     if attempts_left:
         changes = {**copy_changes(what_if), **key_changes(what_if)}
         best = what_if.best_changes(changes.values(), attempts_left)
@@ -91,6 +91,7 @@ def _different_alternatives(what_if: WhatIf, changes: Sequence[Change]) -> list[
     for change in changes:
         outcome = what_if.attempt(change)
         is_same = outcome.design is not None and _keys(outcome.design) == _keys(what_if.design)
+        # The cheapest design may be the design as it is, made of other keys.
         is_useless = _CHEAPEST in change.pins and round(outcome.dollars, 2) >= 0
         if not is_same and not is_useless:
             alternative = describe(what_if, outcome)
@@ -108,11 +109,11 @@ def _keys(design: Design) -> list[object]:
 def table_changes(what_if: WhatIf) -> Iterator[Change]:
     """One index fewer, no copies, least money. A design that is kept is not reduced."""
     design = what_if.design
-    kept = what_if.kept or Design("")
-    if len(design.indexes) > len(kept.indexes):
-        most = sum(not slot.local for slot in design.indexes) - 1
-        yield Change(f"at most {count(most, 'GSI')}", (AtMost("GSIs", most),))
-    if design.copies and not kept.copies:
+    approved_design = what_if.kept or Design("")
+    if len(design.indexes) > len(approved_design.indexes):
+        limit = sum(not slot.local for slot in design.indexes) - 1
+        yield Change(f"at most {count(limit, 'GSI')}", (AtMost("GSIs", limit),))
+    if design.copies and not approved_design.copies:
         yield Change("no copies", (AtMost("copies", 0),))
     if _CHEAPEST not in pins_of(what_if.workload, Minimise):
         yield Change("the lowest cost, with any number of structures", (_CHEAPEST,))
@@ -124,6 +125,7 @@ def copy_changes(what_if: WhatIf) -> dict[str, Change]:
     changes = {}
     for item in what_if.design.copies:
         if item.entity not in kept_names:
+            # Reads that only the copy serves would be given up, with the structures that they use.
             smaller = map_patterns(without_structure(what_if.design, item.name), what_if.workload)
             unserved_reads = tuple(sorted(smaller.unserved))
             pin = Without("copies", item.entity)
@@ -160,14 +162,15 @@ def _free_keys(what_if: WhatIf) -> list[Placement]:
     return [free_keys[name] for name in undecided_names if name in free_keys]
 
 
-def _next_key(what_if: WhatIf, chosen: Placement, needs: Sequence[Need]) -> Change | None:
-    entity = what_if.workload.entity(chosen.entity)
+def _next_key(what_if: WhatIf, own_key: Placement, needs: Sequence[Need]) -> Change | None:
+    """Another key in the table: of those that serve other reads, the one that serves most."""
+    entity = what_if.workload.entity(own_key.entity)
     assert entity is not None
-    reads = _reads_served(chosen, needs)
+    reads = _reads_served(own_key, needs)
     taste = Taste(what_if.workload)
     ranks = {}
     for candidate in base_candidates(what_if.workload, entity, needs):
-        placement = replace(chosen, candidate=candidate)
+        placement = replace(own_key, candidate=candidate)
         other_reads = _reads_served(placement, needs)
         if other_reads and other_reads != reads:
             ranks[placement] = (-len(other_reads), taste(placement), len(candidate.sk), candidate)
@@ -193,6 +196,7 @@ def _fixed_key(what_if: WhatIf, placement: Placement) -> FixedKey:
     separator = what_if.design.separator
     problem = problem_of(what_if.workload, read_needs(what_if.workload)[0], what_if.kept)
     words = KeyWords(problem, what_if.solution.chosen, separator)
+    # A decision fixes the words, too, so the key is written as the layout would write it for one type.
     sort_parts = [f"{{{part.attribute}}}" for part in placement.candidate.sk]
     sort_key = separator.join([upper(placement.entity), *sort_parts])
     return FixedKey(placement.entity, words.partition(placement), sort_key)

@@ -89,15 +89,15 @@ class WhatIf:
         lines = self.lines_of(outcome.change)
         return Alternative(text, outcome.structures, outcome.dollars, take=lines, changes_document=changes_document)
 
-    def attempt_best(self, changes: Iterable[Change], most: int) -> list[Outcome]:
+    def attempt_best(self, changes: Iterable[Change], limit: int) -> list[Outcome]:
         """The outcomes of the changes that may save most, by an estimate."""
-        return [self.attempt(change) for change in self.best_changes(changes, most)]
+        return list(map(self.attempt, self.best_changes(changes, limit)))
 
-    def best_changes(self, changes: Iterable[Change], most: int) -> list[Change]:
+    def best_changes(self, changes: Iterable[Change], limit: int) -> list[Change]:
         candidates = list(changes)
-        if len(candidates) > most:
+        if len(candidates) > limit:
             candidates.sort(key=self.estimate_gain, reverse=True)
-        return candidates[:most]
+        return candidates[:limit]
 
     def estimate_gain(self, change: Change) -> float:
         """Dollars a month that a change may save: an estimate, without a solution of its own.
@@ -106,6 +106,7 @@ class WhatIf:
         counts as free, and a write that writes another item as a transaction, which takes two units for each.
         """
         reads = tuple(pattern for pattern in change.patterns if isinstance(pattern, Read))
+        # Writes keep their requests: only reads are mapped to the design as it is.
         only_reads = Change(entities=change.entities, patterns=reads, removed_names=change.spared_reads)
         workload = apply_change(self.workload, only_reads)
         design = map_patterns(self.design, workload)
@@ -132,6 +133,7 @@ class WhatIf:
         for solved_change, solution in self._solved:
             if solved_change == workload:
                 return solution
+        # The limit is for each attempt, and not for all of them together.
         limit = None if self._seconds is None else TimeLimit(self._seconds)
         result: Solution | Failure
         try:
@@ -143,8 +145,8 @@ class WhatIf:
         self._solved.append((workload, result))
         return result
 
-    def _compare(self, change: Change, changed: Workload, design: Design) -> Outcome:
-        price = price_of(changed, design)
+    def _compare(self, change: Change, changed_workload: Workload, design: Design) -> Outcome:
+        price = price_of(changed_workload, design)
         before, after = self.design.unserved, design.unserved
         reading_writes: list[str] = []
         for operation in design.operations:
@@ -153,7 +155,7 @@ class WhatIf:
                 reading_writes.append(operation.pattern)
         return Outcome(
             change,
-            changed,
+            changed_workload,
             design,
             price=price,
             dollars=price - self.price,
@@ -183,11 +185,14 @@ def shape_of(design: Design) -> str:
     return f"{count(len(design.indexes), 'GSI')} and {count(len(design.copies), 'copy', 'copies')}"
 
 
-def removable_structures(design: Design, kept: Design | None) -> list[str]:
+def removable_structures(design: Design, approved_design: Design | None) -> list[str]:
     """The names of the indexes and copies that are not in use."""
-    used_names = {slot.name for slot in kept.slots} | {item.name for item in kept.copies} if kept else set()
-    names = [slot.name for slot in design.indexes] + [item.name for item in design.copies]
-    return [name for name in names if name not in used_names]
+    used_names = _structure_names(approved_design) if approved_design else []
+    return [name for name in _structure_names(design) if name not in used_names]
+
+
+def _structure_names(design: Design) -> list[str]:
+    return [slot.name for slot in design.indexes] + [item.name for item in design.copies]
 
 
 def without_structure(design: Design, name: str) -> Design:
@@ -204,6 +209,7 @@ def without_structure(design: Design, name: str) -> Design:
 def _reads_before(operation: Operation | None) -> int:
     """The reads of a write, before it writes."""
     requests = operation.requests if operation else ()
+    # A read, or an operation that is not served.
     if not any(request.actions for request in requests):
         return 0
     return sum(not request.actions for request in requests)

@@ -44,19 +44,25 @@ def apply_change(workload: Workload, change: Change) -> Workload:
     (['Order', 'Item'], ['R2', 'R3'])
     """
     delete_ids = {delete.id for delete in workload.deletes}
-    reads = [pattern for pattern in change.patterns if isinstance(pattern, Read)]
-    changed_writes = [pattern for pattern in change.patterns if isinstance(pattern, Write)]
-    writes = [write for write in changed_writes if write.id not in delete_ids]
-    deletes = [write for write in changed_writes if write.id in delete_ids]
+    reads: list[Read] = []
+    writes: list[Write] = []
+    deletes: list[Write] = []
+    for pattern in change.patterns:
+        if isinstance(pattern, Read):
+            reads.append(pattern)
+        elif pattern.id in delete_ids:
+            deletes.append(pattern)
+        else:
+            writes.append(pattern)
     decisions = [decision for decision in workload.decisions if not _is_removed(decision, change)]
-    decided = [decision.pin for decision in decisions]
+    decided_pins = [decision.pin for decision in decisions]
     return replace(
         workload,
         entities=_with_parts(workload.entities, change.entities, change.removed_names),
         reads=_with_parts(workload.reads, reads, change.removed_names),
         writes=_with_parts(workload.writes, writes, change.removed_names),
         deletes=_with_parts(workload.deletes, deletes, change.removed_names),
-        decisions=(*decisions, *(Decision(pin) for pin in change.pins if pin not in decided)),
+        decisions=(*decisions, *(Decision(pin) for pin in change.pins if pin not in decided_pins)),
     )
 
 
@@ -75,10 +81,13 @@ def _is_removed(decision: Decision, change: Change) -> bool:
     return decision.pin in change.removed_pins or getattr(decision.pin, "pattern", "") in change.removed_names
 
 
-def _with_parts(parts: Iterable[_Part], changed: Iterable[_Part], dropped: Collection[str] = ()) -> tuple[_Part, ...]:
+def _with_parts(
+    parts: Iterable[_Part], changed_parts: Iterable[_Part], dropped_names: Collection[str] = ()
+) -> tuple[_Part, ...]:
     """The parts with changed ones in their places and new ones at the end, without those that are dropped."""
-    by_name = {_name_of(part): part for part in parts if _name_of(part) not in dropped}
-    by_name.update((_name_of(part), part) for part in changed)
+    # A dictionary keeps the place of a name whose value is replaced.
+    by_name = {_name_of(part): part for part in parts if _name_of(part) not in dropped_names}
+    by_name.update((_name_of(part), part) for part in changed_parts)
     return tuple(by_name.values())
 
 

@@ -64,6 +64,7 @@ def word_changes(workload: Workload, read: Read) -> Iterator[Change]:
     is_text = attribute.type.kind not in (Kind.SET, Kind.LIST)
     suffix = "Word" if is_text else attribute.name[:1].upper() + attribute.name[1:].removesuffix("s")
     number = WORDS if is_text else MEMBERS
+    # The item of a word repeats the attributes of the other conditions, so they are answered before the join.
     other_conditions = resolve_read(workload, read).having(Role.EQUAL, Role.RANGE, Role.MEMBERSHIP)
     index = Entity(
         f"{entity.name}{suffix}",
@@ -75,6 +76,7 @@ def word_changes(workload: Workload, read: Read) -> Iterator[Change]:
         return
     inputs = (Input("word"), *(clause.input for clause in other_conditions))
     entities = (index.name, entity.name)
+    # The text itself is read by the ids that the words find.
     join = replace(read, entities=entities, inputs=inputs, combine=Combine.JOIN, via="", needs=())
     summary = f"an item for each {'word' if is_text else 'member'}, about {number} for each {entity.name}"
     yield _created_with(workload, entity, index, join, summary, atomic=True)
@@ -149,6 +151,7 @@ def _followed_attributes(workload: Workload, follow: Entity, post: Entity, reade
     """The attributes of a Follow that say whose posts are meant; none if one says which post."""
     names = []
     for attribute in follow.attributes:
+        # An item that refers to one post is a bookmark, not a subscription.
         if target(workload, attribute) == (post, post.id[0]):
             return []
         if attribute is not reader and attribute.references:
@@ -249,11 +252,13 @@ def _with_lookup(write: Write, entity: Entity, group: tuple[str, ...], lookup: E
     actions = actions_on(write, entity)
     if not actions:
         return write
+    # The lookup item keeps the value unique, by its own key.
     checks = [check for check in write.checks if not (isinstance(check, Uniqueness) and check.attribute in group)]
     write = replace(write, checks=tuple(checks))
     if actions[0].verb is Verb.UPDATE:
         return write
     names = [argument.attribute for argument in write.inputs]
+    # The key of the lookup item is the value, so its delete has to know it.
     missing = [] if gives_object(write, entity) else [Input(name) for name in group if name not in names]
     following = with_steps(write, [Action(actions[0].verb, lookup.name)])
     return replace(following, inputs=(*write.inputs, *missing))

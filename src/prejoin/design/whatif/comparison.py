@@ -61,6 +61,7 @@ def compare_tables(workload: Workload, one: Design | None = None) -> TableCompar
     Raises InfeasibleError if the decisions of the document cannot hold in one of them.
     """
     split = split_tables(workload)
+    # Each part is solved by itself: its indexes and copies serve its own entities only.
     table_prices = tuple(_price(part.workload, solve(part.workload).design) for part in split.parts)
     return TableComparison(split, _price(workload, one or solve(workload).design), table_prices)
 

@@ -100,8 +100,8 @@ def conflict(workload: Workload, approved_design: Design | None = None) -> tuple
 def _is_possible(workload: Workload, approved_design: Design | None, statements: Set[ConflictStatement]) -> bool:
     """Whether some keys serve all patterns, if only some statements hold."""
     part = apply_change(workload, _take_back_others(workload, approved_design, statements))
-    all_needs, refused = read_needs(part)
-    if refused:
+    all_needs, refusals = read_needs(part)
+    if refusals:
         return False
     try:
         return not choose(problem_of(part, all_needs, approved_design and _only(approved_design, statements))).unserved

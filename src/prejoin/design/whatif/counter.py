@@ -80,12 +80,14 @@ def _counted_items(workload: Workload, read: Read) -> _CountedItems | None:
     attributes = []
     for condition in read.inputs:
         attribute = entity.attribute(bare_name(condition.attribute))
+        # A number counts one thing: a range or an optional input would need one for each combination.
         if condition.op is not Op.EQ or condition.optional or condition.filter:
             return None
         if attribute is None or attribute.optional:
             return None
         attributes.append(attribute)
     moving = [attribute for attribute in attributes if changes_later(workload, entity, attribute)]
+    # One that changes moves an item from one number to another; two would move it between four.
     if len(moving) > 1:
         return None
     inputs = tuple(replace(condition, keeps=None) for condition in read.inputs)
@@ -97,6 +99,7 @@ def _counter_of(workload: Workload, read: Read, items: _CountedItems) -> _Counte
     name = f"{items.entity.name[:1].lower()}{items.entity.name[1:]}Count"
     key = frozenset(attribute.name for attribute in items.by)
     for owner in workload.entities if len(items.by) == 1 else ():
+        # `Team.taskCount` is read with its team, and needs no item of its own.
         is_owner = len(owner.id) == 1 and foreign_key(workload, items.entity, owner) == key
         if is_owner and not owner.attribute(name):
             number = Attribute(name, Type(Kind.INTEGER), mutable=True, default="0")
@@ -131,6 +134,7 @@ def _can_follow(writes: list[Write], items: _CountedItems) -> bool:
     moves = []
     for write in writes:
         action, *other_actions = actions_on(write, items.entity)
+        # A put may create or replace, and a list has no known length: neither says what to add.
         if other_actions or action.many or action.verb not in (Verb.CREATE, Verb.UPDATE, Verb.DELETE):
             return False
         moves += _moves(write, action, items)

@@ -48,6 +48,7 @@ def filter_changes(what_if: WhatIf) -> list[Change]:
             prices[read_ids] = price
     groups = sorted(prices, key=lambda read_ids: (prices[read_ids], read_ids))
     if len(groups) > 1:
+        # One place is for all of them at once.
         groups = groups[: MOST_FILTERED - 1]
     if len(groups) > 1:
         groups.insert(0, tuple(sorted(set[str]().union(*groups))))
@@ -67,6 +68,7 @@ def _price_with_filters(what_if: WhatIf, smaller: Design, read_ids: tuple[str, .
     mapped_design = map_patterns(smaller, workload)
     for read_id in read_ids:
         operation = mapped_design.operation(read_id)
+        # A filter over a large collection is no simplification, whatever it costs.
         if not operation or not operation.served or not operation.units or operation.units.read > SMALL:
             return None
     return price_of(workload, mapped_design)

@@ -80,8 +80,8 @@ def _cheapest_points(what_if: WhatIf) -> Iterator[FrontierPoint]:
     if cheapest.copies and (without_copies := _attempt(what_if, _CHEAPEST, AtMost("copies", 0))):
         yield without_copies
     # One structure fewer each time, until something cannot be served.
-    for most in range(cheapest.structures - 1, -1, -1):
-        limited_point = _attempt(what_if, _CHEAPEST, AtMost("structures", most))
+    for limit in range(cheapest.structures - 1, -1, -1):
+        limited_point = _attempt(what_if, _CHEAPEST, AtMost("structures", limit))
         if limited_point is None:
             break
         yield limited_point
@@ -110,17 +110,17 @@ def _attempt(what_if: WhatIf, *pins: Pin) -> FrontierPoint | None:
     if design is None:
         return None
     # Decisions may allow what the document does not, so the design is judged without them.
-    reached = objective(what_if.workload, design)
-    return _point(pins, design, reached) if reached.lost <= objective(what_if.workload, what_if.design).lost else None
+    costs = objective(what_if.workload, design)
+    return _point(pins, design, costs) if costs.lost <= objective(what_if.workload, what_if.design).lost else None
 
 
-def _point(pins: tuple[Pin, ...], design: Design, reached: Objective) -> FrontierPoint:
+def _point(pins: tuple[Pin, ...], design: Design, costs: Objective) -> FrontierPoint:
     return FrontierPoint(
         pins,
-        reached.complexity,
-        reached.dollars,
+        costs.complexity,
+        costs.dollars,
         len(design.indexes),
         len(design.copies),
-        reached.reading_writes,
+        costs.reading_writes,
         design,
     )

@@ -54,6 +54,7 @@ _COORDINATE = re.compile(
 def required_inputs(workload: Workload, read: Read) -> Iterator[Change]:
     """As few of the optional inputs as needed, required, so that the read finds little."""
     optional = [clause.input for clause in resolve_read(workload, read).having(Role.OPTIONAL)]
+    # One required input is the smallest demand; more than two is another read.
     for number in (1, 2):
         reads = {}
         for required_inputs in combinations(optional, number):
@@ -92,19 +93,23 @@ def read_for_each(workload: Workload, read: Read) -> Iterator[Change]:
     is_decided = any(getattr(decision.pin, "pattern", "") == read.id for decision in workload.decisions)
     if group is None or is_decided or read.result is not Result.MANY:
         return
-    reads = []
-    for number, alternative in enumerate(group, 1):
-        inputs = []
-        for condition in read.inputs:
-            if condition is alternative:
-                inputs.append(replace(condition, filter=False, either=False))
-            elif not any(condition is other for other in group):
-                inputs.append(condition)
-        reads.append(replace(read, id=f"{read.id}-{number}", name="", inputs=tuple(inputs)))
+    reads = [_read_of_alternative(read, group, number) for number in range(1, len(group) + 1)]
     if any(excess(resolve_read(workload, part)) or workload.pattern(part.id) for part in reads):
         return
     summary = f"{count(len(reads), 'read')} in place of `or`, merged by the application"
     yield Change(summary, patterns=tuple(reads), removed_names=(read.id,))
+
+
+def _read_of_alternative(read: Read, group: tuple[Input, ...], number: int) -> Read:
+    """The read with one input of a group of alternatives, without the others."""
+    inputs: list[Input] = []
+    group_ids = [id(condition) for condition in group]  # two alternatives may be equal
+    for condition in read.inputs:
+        if condition is group[number - 1]:
+            inputs.append(replace(condition, filter=False, either=False))
+        elif id(condition) not in group_ids:
+            inputs.append(condition)
+    return replace(read, id=f"{read.id}-{number}", name="", inputs=tuple(inputs))
 
 
 def pages(workload: Workload, read: Read) -> Iterator[Change]:
@@ -132,8 +137,10 @@ def geohash(workload: Workload, read: Read) -> Iterator[Change]:
     names = {bare_name(condition.attribute) for condition in ranges}
     moves = any(attribute.mutable for attribute in entity.attributes if attribute.name in names)
     cell = Attribute("geohash", STRING, mutable=moves)
+    # Two digits: the document prints the share.
     near = min(100.0, float(f"{100 * NEAR / count_of(workload, entity):.2g}"))
     other_conditions = [condition for condition in read.inputs if condition not in ranges]
+    # The cells are larger than the rectangle: about half of what they hold is outside.
     filters = [replace(condition, filter=True, keeps=50.0) for condition in ranges]
     inputs = (*other_conditions, Input("geohash", Op.BEGINS_WITH, keeps=near), *filters)
     changed_read = replace(read, inputs=inputs, sort=(), rate=Rate(value=per_second(read.rate) * CELLS))
@@ -192,6 +199,7 @@ def unsorted_read(workload: Workload, design: Design, read: Read) -> Iterator[Ch
     operation = design.operation(read.id)
     if not read.sort or len(read.entities) != 1 or read.result is not Result.MANY or operation is None:
         return
+    # A limit without an order would cut off any items.
     changed_read = replace(read, sort=(), limit=None, page=None, paginated=False)
     request = replace(operation.requests[0], limit=None)
     figures = Estimates(design, workload)

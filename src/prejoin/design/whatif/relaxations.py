@@ -52,16 +52,17 @@ def relax_unserved(what_if: WhatIf) -> dict[str, tuple[Alternative, ...]]:
     attempts_left = MOST_FOR_ALL
     alternatives = {}
     for read in sorted(reads, key=pattern_weight, reverse=True):
-        most = min(attempts_left, MOST_RELAXED)
-        alternatives[read.id] = relax(what_if, read, most)
-        attempts_left -= min(most, len(list(relaxation_changes(what_if.workload, read))))
+        limit = min(attempts_left, MOST_RELAXED)
+        alternatives[read.id] = relax(what_if, read, limit)
+        attempts_left -= min(limit, len(list(relaxation_changes(what_if.workload, read))))
     return alternatives
 
 
-def relax(what_if: WhatIf, read: Read, most: int = MOST_RELAXED) -> tuple[Alternative, ...]:
+def relax(what_if: WhatIf, read: Read, limit: int = MOST_RELAXED) -> tuple[Alternative, ...]:
     """Changes of the document that serve a read, solved and priced, the cheapest first; then what other services do."""
     alternatives = []
-    for outcome in what_if.attempt_best(relaxation_changes(what_if.workload, read), most):
+    # A change that serves the read but loses another one is no proposal.
+    for outcome in what_if.attempt_best(relaxation_changes(what_if.workload, read), limit):
         if outcome.design is None or outcome.lost_patterns or read.id in outcome.design.unserved:
             continue
         text = f"{outcome.change.summary}: {shape_of(outcome.design)}, {compared_price(outcome.dollars)}"
@@ -80,6 +81,7 @@ def _other_services(workload: Workload, read: Read) -> Iterator[Alternative]:
     """What another service answers better. Its price is not known here."""
     take = (write_pin(OutOfScope(read.id)),)
     is_text_search = any(condition.op is Op.CONTAINS for condition in read.inputs)
+    # A place takes two ranges, of latitude and longitude, and a key answers one.
     is_near_search = sum(map(is_coordinate_range, read.inputs)) > 1
     has_any_combination = sum(condition.optional for condition in read.inputs) > 2
     if is_near_search or is_text_search or has_any_combination:

@@ -31,10 +31,10 @@ MUCH = 0.9
 """A simplification without fewer structures costs at most this part of the bill."""
 
 
-def simplify(what_if: WhatIf, most: int = MOST_SIMPLIFIED) -> tuple[Alternative, ...]:
+def simplify(what_if: WhatIf, limit: int = MOST_SIMPLIFIED) -> tuple[Alternative, ...]:
     """Changes of the document for fewer structures that are not dearer, or a much smaller bill; the cheapest first."""
     alternatives = []
-    for outcome in what_if.attempt_best(simplification_changes(what_if), most):
+    for outcome in what_if.attempt_best(simplification_changes(what_if), limit):
         if outcome.design is not None and not outcome.lost_patterns and _is_better(what_if, outcome):
             price = f"{money(outcome.price)} a month, {money(-outcome.dollars)} less"
             text = f"{outcome.change.summary}: {shape_of(outcome.design)} for {price}"
@@ -92,6 +92,7 @@ def _lookups(what_if: WhatIf, reads: Sequence[Read]) -> Iterator[Change]:
     workload = what_if.workload
     changes = []
     for read in reads:
+        # Each change is made after those before it, because two reads may need one lookup item.
         change = next(lookup_changes(workload, read), None)
         if change is None:
             return

@@ -91,6 +91,7 @@ def split_tables(workload: Workload) -> Split:
     grouped_names = set[str]().union(*(entities for entities, _ in groups))
     remaining_names = tuple([entity.name for entity in workload.entities if entity.name not in grouped_names])
     if remaining_names:
+        # The rest is a table like the others, without a need of its own.
         groups.append((remaining_names, ()))
     parts: list[TablePart] = []
     for entities, needs in groups:
@@ -182,6 +183,7 @@ class _Part:
             return replace(decision, pin=replace(pin, needs=(Need.STREAM,))) if streams else None
         if isinstance(pin, Naming) and pin.what == "table" and self._suffix:
             return replace(decision, pin=replace(pin, name=f"{pin.name}-{self._suffix}"))
+        # A decision goes to the table that has everything it names.
         entities = {getattr(pin, "entity", ""), getattr(pin, "parent", "")} - {""}
         pattern = getattr(pin, "pattern", "")
         return decision if entities <= self._names and (not pattern or pattern in patterns) else None
@@ -206,6 +208,7 @@ class _Part:
         def here(name: str) -> bool:
             return name.partition(".")[0] in self._names
 
+        # No key of this table can use an id of another table's item.
         references = tuple(filter(here, filter(None, (attribute.references, *attribute.references_or))))
         return replace(
             attribute,
@@ -278,7 +281,8 @@ class _Part:
             return write
         own = tuple(dict.fromkeys(action.entity for action in actions))
         other_names = {name for _, name in own_checks}.difference(own)
-        is_transaction = bool(other_names) or len(actions) > 1 or actions[0].many
+        # One action on one item is atomic by itself, so the document need not say it.
+        is_transaction = bool(other_names) or len(actions) > 1 or any(action.many for action in actions)
         atomic = write.atomic if is_transaction else False
         part = replace(write, entities=own, actions=actions, checks=checks, atomic=atomic)
         return replace(part, inputs=self._inputs(write, part))

@@ -189,8 +189,8 @@ def _units_of_items(workload: Workload, read: Read) -> float:
         entity = workload.entity(name)
         if entity is not None:
             given_names = [bare_name(condition.attribute) for condition in read.inputs if condition.op is Op.EQ]
-            many = min(read.limit or read.page or count_of(workload, entity), count_by(workload, entity, given_names))
-            units += many * read_units(size_of(entity), STRONG)
+            limit = read.limit or read.page or count_of(workload, entity)
+            units += min(limit, count_by(workload, entity, given_names)) * read_units(size_of(entity), STRONG)
     return units
 
 
@@ -200,13 +200,14 @@ def _scan(workload: Workload, design: Design, read: Read) -> Workaround:
     # A Scan reads all items of a slot, of every entity.
     places = {TABLE: 0.0}
     for slot in design.indexes:
-        whole = slot.projection.kind is ProjectionKind.ALL and not consistent
-        if whole and all(_all_in(workload, design, name, slot.name) for name in read.entities):
+        is_usable = slot.projection.kind is ProjectionKind.ALL and not consistent
+        if is_usable and all(_all_in(workload, design, name, slot.name) for name in read.entities):
             places[slot.name] = 0.0
     for _, name, entries, size in Estimates(design, workload).stored():
         if name in places:
             places[name] += entries * size
     name, bytes_read = min(places.items(), key=lambda place: (place[1], place[0] != TABLE))
+    # An index is read eventually; a Scan of the table may be consistent, at twice the units.
     units = max(1, math.ceil(bytes_read / READ_UNIT_SIZE)) * (STRONG if consistent else EVENTUAL)
     place_words = "the table" if name == TABLE else name
     return Workaround(("with a filter over all items",), f"Scan of {place_words}", units, "scan")

@@ -421,10 +421,9 @@ class Formulation:
 
     def _find_items(self, model: ComponentProgram, variables: Variables) -> None:
         """A write that does not know the key of its item has to find it first, by a key that serves that."""
-        names = {entity.name for entity in self._options.component.entities}
         for step in item_changes(self._workload):
             name = step.entity.name
-            if name not in names or step.write.id in self._problem.constraints.aside:
+            if name not in self._options.base_options or step.write.id in self._problem.constraints.aside:
                 continue
             key = (step.write.id, name)
             if (step.is_list and key not in self._options.asks) or key in model.finds:
@@ -537,11 +536,8 @@ class Formulation:
 
         Keys that a read of several entities finds together get the same index, two keys of one entity different ones.
         """
-        chosen_variables = model.program.chosen
-        placements = sorted(
-            placement for placement, variable in model.placements.items() if variable in chosen_variables
-        )
-        places = sorted(place for place, variable in model.collections.items() if variable in chosen_variables)
+        placements = _chosen_of(model, model.placements)
+        places = _chosen_of(model, model.collections)
         numbers = self._index_numbers(placements, places, model)
         if numbers is not None:
             placements = sorted({replace(p, slot=numbers.get(self.in_any_index(p), p.slot)) for p in placements})
@@ -606,6 +602,11 @@ class Formulation:
     def in_any_index(self, location: Location) -> Location:
         """A key or a place in any new index."""
         return replace(location, slot=self._new) if location.slot >= self._new else location
+
+
+def _chosen_of(model: ComponentProgram, variables: Mapping[Location, int]) -> list[Location]:
+    """The keys or places of a solved program whose variables are 1."""
+    return sorted(location for location, variable in variables.items() if variable in model.program.chosen)
 
 
 def _add_options(
