@@ -12,12 +12,13 @@ from tests.solutions import solve
 
 from prejoin import Client, LargeValue
 from prejoin.design.document.samples import sample_item, sample_values, varying
-from prejoin.design.model import Design, When
+from prejoin.design.model import Design, Facet, Item, KeyAttribute, Slot, When
 from prejoin.engine import Embedded
 from prejoin.proof.package import load_package
+from prejoin.types import STRING, Kind, Type
 from prejoin.workload.contents import contents_of
 from prejoin.workload.files import read_text
-from prejoin.workload.model import Entity, Workload
+from prejoin.workload.model import Attribute, Entity, Workload
 from prejoin.workload.samples import SampleContent, _text, state_attributes
 
 
@@ -264,3 +265,23 @@ def test_times_are_in_the_order_in_which_they_come() -> None:
 def test_a_sample_has_the_values_with_which_its_entity_is_created() -> None:
     assert reminder([], [])["state"] == "WAITING"
     assert reminder(["state"], [])["state"] == "DONE"
+
+
+def test_a_sample_of_a_copy_has_what_the_conditions_of_its_indexes_test() -> None:
+    entity = Entity(
+        "Task",
+        attributes=(
+            Attribute("taskId", STRING, id=True),
+            Attribute("title", STRING),
+            Attribute("status", Type(Kind.ENUM, values=("OPEN", "DONE"))),
+        ),
+    )
+    base = Facet("table", ("TASK#{taskId}",), ("TASK",))
+    index = Facet("gsi1", ("OPEN",), ("{taskId}",), (When("status", ("OPEN",)),))
+    copy = Item("Task", "Task lookup", (Facet("table", ("TITLE#{title}",), ("TASK",)), index), "lookup", ("title",))
+    pk, sk = (KeyAttribute("PK"),), (KeyAttribute("SK"),)
+    slots = (Slot("table", pk, sk), Slot("gsi1", (KeyAttribute("GSI1PK"),), (KeyAttribute("GSI1SK"),)))
+    design = Design("tasks", slots, (Item("Task", "Task", (base,)), copy))
+    sample = sample_item(design, Workload(entities=(entity,)), copy)
+    assert sample["status"] == "OPEN"
+    assert sample.keys() == {"PK", "SK", "GSI1PK", "GSI1SK", "entityType", "taskId", "title", "status"}

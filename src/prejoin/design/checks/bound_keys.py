@@ -7,7 +7,6 @@ number, `{score:floor}`. These are understood here, so that the rest of the key 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from enum import Enum
 
 import msgspec
@@ -16,7 +15,7 @@ from msgspec.structs import replace
 from prejoin import keys
 from prejoin.design.mapping.facets import planner_facet
 from prejoin.design.model import Design, Facet, Item, Slot
-from prejoin.keys import KeyField, KeyForm, Template, TemplateError
+from prejoin.keys import KeyField, KeyForm, KeyText, Template, TemplateError
 from prejoin.types import STRING, Kind, Type
 from prejoin.workload.model import Attribute, Entity, Workload
 
@@ -43,7 +42,7 @@ class FlawKind(Enum):
 class Flaw(msgspec.Struct, frozen=True):
     """A flaw of one template."""
 
-    what: FlawKind
+    kind: FlawKind
     entity: str
     slot: str
     text: str
@@ -71,7 +70,7 @@ class BoundKey(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        return " / ".join((*self.facet.pk, *self.facet.sk))
+        return " / ".join(self.facet.templates)
 
     @property
     def forms(self) -> tuple[keys.KeyForm, ...]:
@@ -81,7 +80,7 @@ class BoundKey(msgspec.Struct, frozen=True):
 
 def bind(design: Design, workload: Workload) -> tuple[tuple[BoundKey, ...], tuple[Flaw, ...]]:
     """All keys of a design that can be parsed, and the flaws of all keys."""
-    bound: list[BoundKey] = []
+    keys_: list[BoundKey] = []
     flaws: list[Flaw] = []
     for item in design.items:
         entity = workload.entity(item.entity)
@@ -91,54 +90,89 @@ def bind(design: Design, workload: Workload) -> tuple[tuple[BoundKey, ...], tupl
             place = design.slot(facet.slot)
             if place is None or len(facet.pk) != len(place.pk) or len(facet.sk) != len(place.sk):
                 continue
-            facets = _bound(design, entity, item, facet, place, flaws)
-            if facets:
-                bound.append(facets)
-    return tuple(bound), tuple(flaws)
+            binder = _Binder(design, entity, facet)
+            key = binder.bind(item, place)
+            flaws += binder.flaws
+            if key is not None:
+                keys_.append(key)
+    return tuple(keys_), tuple(flaws)
 
 
-def _bound(design: Design, entity: Entity, item: Item, facet: Facet, place: Slot, flaws: list[Flaw]) -> BoundKey | None:
-    changed_types: dict[str, Type] = {}
-    known = entity.types
+class _Binder:
+    """Translates the templates of one key to our syntax, and collects their flaws.
 
-    def plain(text: str) -> str:
-        """The template in our syntax, with a flaw for each difference."""
+    `{createdAt:YYYY-MM-DD}#{score:floor}` becomes `{createdAt}#{score}`, with `createdAt` as a date and the flaw that
+    `score` is rounded.
+    """
 
-        def say(what: FlawKind, about: str, attribute: str = "") -> None:
-            flaws.append(Flaw(what, entity.name, facet.slot, text, about, attribute))
+    def __init__(self, design: Design, entity: Entity, facet: Facet) -> None:
+        self._design = design
+        self._entity = entity
+        self._facet = facet
+        self._types = dict(entity.types)
+        """The types of attributes as the templates use them, those of unknown ones included."""
+        self.flaws: list[Flaw] = []
 
-        def field(match: re.Match[str]) -> str:
-            name, spec = match["name"], match["spec"] or ""
-            if name not in known and name not in changed_types:
-                say(FlawKind.UNKNOWN, name)
-                changed_types[name] = STRING
-            if spec and _PICTURE.fullmatch(spec):
-                changed_types[name] = Type(Kind.DATE)
-                if not sorts(spec):
-                    say(FlawKind.PICTURE, f"{name}:{spec}", name)
-                return f"{{{name}}}"
-            words = [word.strip() for word in spec.split(",")]
-            lossy = [word for word in words if _LOSSY.fullmatch(word)]
-            if lossy:
-                say(FlawKind.LOSSY, f"{name}:{lossy[0]}")
-                remainder = ",".join(word for word in words if word not in lossy)
-                return f"{{{name}:{remainder}}}" if remainder else f"{{{name}}}"
-            return match[0]
+    def bind(self, item: Item, place: Slot) -> BoundKey | None:
+        pk, sk = tuple(map(self._plain, self._facet.pk)), tuple(map(self._plain, self._facet.sk))
+        attributes = [replace(attribute, type=self._types[attribute.name]) for attribute in self._entity.attributes]
+        known_names = self._entity.types.keys()
+        attributes += [Attribute(name, type_) for name, type_ in self._types.items() if name not in known_names]
+        entity = replace(self._entity, attributes=tuple(attributes))
+        try:
+            form = planner_facet(self._design, entity, item, replace(self._facet, pk=pk, sk=sk))
+            form = replace(form, pk=_in_order(form.pk), sk=form.sk and _in_order(form.sk), local=place.local)
+        except TemplateError as problem:
+            self._say(FlawKind.UNREADABLE, " / ".join((*pk, *sk)), str(problem))
+            return None
+        return BoundKey(item, entity, self._facet, form, place)
 
-        written = _FIELD.sub(field, text)
-        return _apart(written, {**known, **changed_types}, design, lambda about: say(FlawKind.TOGETHER, about))
+    def _say(self, kind: FlawKind, text: str, about: str, attribute: str = "") -> None:
+        self.flaws.append(Flaw(kind, self._entity.name, self._facet.slot, text, about, attribute))
 
-    pk, sk = tuple(map(plain, facet.pk)), tuple(map(plain, facet.sk))
-    attributes = tuple(replace(a, type=changed_types.get(a.name, a.type)) for a in entity.attributes)
-    attributes += tuple(Attribute(name, type_) for name, type_ in changed_types.items() if name not in known)
-    shown = replace(entity, attributes=attributes)
-    try:
-        form = planner_facet(design, shown, item, replace(facet, pk=pk, sk=sk))
-        form = replace(form, pk=_in_order(form.pk), sk=form.sk and _in_order(form.sk), local=place.local)
-    except TemplateError as problem:
-        flaws.append(Flaw(FlawKind.UNREADABLE, entity.name, facet.slot, " / ".join((*pk, *sk)), str(problem)))
-        return None
-    return BoundKey(item, shown, facet, form, place)
+    def _plain(self, text: str) -> str:
+        """A template in our syntax, with a flaw for each difference."""
+        plain_text = _FIELD.sub(lambda match: self._field(text, match[0], match["name"], match["spec"] or ""), text)
+        return self._with_separators(text, plain_text)
+
+    def _field(self, text: str, field: str, name: str, spec: str) -> str:
+        """A field of a template in our syntax."""
+        if name not in self._types:
+            self._say(FlawKind.UNKNOWN, text, name)
+            self._types[name] = STRING
+        if spec and _PICTURE.fullmatch(spec):
+            self._types[name] = Type(Kind.DATE)
+            if not sorts(spec):
+                self._say(FlawKind.PICTURE, text, f"{name}:{spec}", name)
+            return f"{{{name}}}"
+        words = [word.strip() for word in spec.split(",")]
+        lossy_words = list(filter(_LOSSY.fullmatch, words))
+        if not lossy_words:
+            return field
+        self._say(FlawKind.LOSSY, text, f"{name}:{lossy_words[0]}")
+        remainder = ",".join(word for word in words if word not in lossy_words)
+        return f"{{{name}:{remainder}}}" if remainder else f"{{{name}}}"
+
+    def _with_separators(self, text: str, plain_text: str) -> str:
+        """The template with a separator after each value of variable width that has none."""
+        result, end = "", 0
+        for match in _FIELD.finditer(plain_text):
+            result += plain_text[end : match.end()]
+            end = match.end()
+            following = plain_text[end : end + 1]
+            is_loose = following == "{" or (following not in ("", self._design.separator) and not self._design.raw_keys)
+            if is_loose and not self._has_fixed_width(match[0]):
+                self._say(FlawKind.TOGETHER, text, match["name"])
+                result += self._design.separator
+        return result + plain_text[end:]
+
+    def _has_fixed_width(self, field: str) -> bool:
+        try:
+            template = Template.of(field, self._types, self._design.separator, self._design.raw_keys)
+        except (TemplateError, ValueError):
+            return True  # reported by another check
+        (only_field,) = template.fields
+        return only_field.encoding.width is not None
 
 
 def sorts(picture: str) -> bool:
@@ -152,36 +186,14 @@ def sorts(picture: str) -> bool:
     return ranks == list(range(len(ranks))) and parts[:1] == ["YYYY"] and all(len(p) == 2 for p in parts[1:6])
 
 
-def _apart(text: str, types: dict[str, Type], design: Design, say: Callable[[str], None]) -> str:
-    """The template with a separator after each value of variable width that has none."""
-    found, end = "", 0
-    for match in _FIELD.finditer(text):
-        found += text[end : match.end()]
-        end = match.end()
-        follows = text[end : end + 1]
-        loose = follows == "{" or (follows not in ("", design.separator) and not design.raw_keys)
-        if loose and not _fixed(match[0], types, design):
-            say(match["name"])
-            found += design.separator
-    return found + text[end:]
-
-
-def _fixed(field: str, types: dict[str, Type], design: Design) -> bool:
-    try:
-        (only,) = Template.of(field, types, design.separator, design.raw_keys).fields
-    except (TemplateError, ValueError):
-        return True  # reported by another check
-    return only.encoding.width is not None
-
-
 def _in_order(form: KeyForm) -> KeyForm:
     """A raw key whose text counts as ordered: the separator in a value is reported by another check."""
     if not isinstance(form, Template) or not form.raw:
         return form
-    parts = tuple(
-        replace(part, encoding=replace(part.encoding, ordered=True))
-        if isinstance(part, KeyField) and part.encoding.prefixes
-        else part
-        for part in form.parts
-    )
-    return replace(form, parts=parts)
+    return replace(form, parts=tuple(map(_ordered_part, form.parts)))
+
+
+def _ordered_part(part: KeyText | KeyField) -> KeyText | KeyField:
+    if isinstance(part, KeyField) and part.encoding.prefixes:
+        return replace(part, encoding=replace(part.encoding, ordered=True))
+    return part

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from enum import StrEnum
+from itertools import chain
 
 import msgspec
 
@@ -75,7 +76,7 @@ def fit(workload: Workload) -> TableFit:
     <FitVerdict.DOUBT: 'may not fit'>
     """
     context = workload.context or Context()
-    hints = tuple(hint for read in workload.reads for hint in _service_hint(read, workload))
+    hints = tuple(chain.from_iterable(_service_hints(read, workload) for read in workload.reads))
     reasons_against = list(_reasons_against(context, workload))
     out_of_scope = workload.out_of_scope
     serious_hints = [hint for hint in hints if hint.pattern not in out_of_scope and hint.code is not codes.JOINS]
@@ -96,11 +97,9 @@ def fit(workload: Workload) -> TableFit:
 
 def _reasons_for(context: Context, workload: Workload) -> tuple[str, ...]:
     reasons = []
-    collection_reads = [
-        read for read in workload.reads if len(read.entities) > 1 and read.combine is Combine.COLLECTION
-    ]
-    if collection_reads:
-        subject = f"{len(collection_reads)} reads want" if len(collection_reads) > 1 else "one read wants"
+    collection_count = sum(len(read.entities) > 1 and read.combine is Combine.COLLECTION for read in workload.reads)
+    if collection_count:
+        subject = f"{collection_count} reads want" if collection_count > 1 else "one read wants"
         reasons.append(f"{subject} several entities at once")
     if context.patterns is Stability.STABLE:
         reasons.append("the access patterns are known and stable")
@@ -112,14 +111,7 @@ def _reasons_for(context: Context, workload: Workload) -> tuple[str, ...]:
 
 
 def _reasons_against(context: Context, workload: Workload) -> Iterator[str]:
-    # One piece: a list of independent questions, each with its sentence.
-    if context.teams and context.teams > 1:
-        owners = sorted({entity.owner for entity in workload.entities if entity.owner})
-        owner_text = f" ({', '.join(owners)})" if len(owners) > 1 else ""
-        yield (
-            f"{context.teams} teams own it{owner_text}: a table for each is deployed, scaled and restored without the "
-            "others"
-        )
+    yield from _reasons_of_team(context, workload)
     if context.ad_hoc:
         yield "questions come up that nobody has written down: a relational database or OpenSearch answers those"
     if context.analytics is not None and context.analytics >= MOST_ANALYTICS:
@@ -137,31 +129,53 @@ def _reasons_against(context: Context, workload: Workload) -> Iterator[str]:
         yield "every read gets one item by its id: a table for each entity is simpler"
 
 
+def _reasons_of_team(context: Context, workload: Workload) -> Iterator[str]:
+    if not context.teams or context.teams <= 1:
+        return
+    owners = sorted({entity.owner for entity in workload.entities if entity.owner})
+    owner_text = f" ({', '.join(owners)})" if len(owners) > 1 else ""
+    subject = f"{context.teams} teams own it{owner_text}"
+    yield f"{subject}: a table for each is deployed, scaled and restored without the others"
+
+
 def _is_simple(read: Read) -> bool:
     return len(read.entities) == 1 and read.result is Result.ONE
 
 
-def _service_hint(read: Read, workload: Workload) -> Iterator[ServiceHint]:
+def _service_hints(read: Read, workload: Workload) -> Iterator[ServiceHint]:
     """The services that answer a read better than keys do."""
-    text = f"{read.name} {read.description}"
-    key_inputs = [input_ for input_ in read.inputs if not input_.filter]
-    searched_names = [input_.attribute for input_ in key_inputs if input_.op is Op.CONTAINS]
-    if searched_names or _SEARCH.search(text):
-        why = f"`{searched_names[0]}` may be anywhere in the text" if searched_names else "it is a search for words"
-        yield ServiceHint(read.id, codes.SEARCH, why, "OpenSearch, fed by the table's stream")
-    counts_all = read.result is Result.COUNT and not any(input_.op is Op.EQ for input_ in key_inputs)
-    if _REPORT.search(text) or (counts_all and not _is_counter_maintained(workload, read)):
-        why = "it counts all items" if counts_all else "it is a figure over many items"
-        use = "a counter that the writes maintain" if counts_all else "an export to S3 with Athena, or a warehouse"
-        yield ServiceHint(read.id, codes.ANALYTICS, why, use)
+    yield from _search_hint(read)
+    yield from _analytics_hint(read, workload)
     optional_count = sum(input_.optional or input_.filter for input_ in read.inputs)
     if optional_count > MOST_OPTIONAL:
-        why = f"{optional_count} conditions are optional"
-        yield ServiceHint(read.id, codes.BY_ANYTHING, why, "OpenSearch or a relational database")
+        reason = f"{optional_count} conditions are optional"
+        yield ServiceHint(read.id, codes.BY_ANYTHING, reason, "OpenSearch or a relational database")
     if read.combine is Combine.JOIN:
-        why = f"it follows {read.entities[0]} to {' and '.join(read.entities[1:])}"
+        reason = f"it follows {read.entities[0]} to {' and '.join(read.entities[1:])}"
         use = "attributes copied onto the first, or a second request"
-        yield ServiceHint(read.id, codes.JOINS, why, use)
+        yield ServiceHint(read.id, codes.JOINS, reason, use)
+
+
+def _words(read: Read) -> str:
+    return f"{read.name} {read.description}"
+
+
+def _search_hint(read: Read) -> Iterator[ServiceHint]:
+    searches = [input_ for input_ in read.inputs if input_.op is Op.CONTAINS and not input_.filter]
+    if searches or _SEARCH.search(_words(read)):
+        reason = f"`{searches[0].attribute}` may be anywhere in the text" if searches else "it is a search for words"
+        yield ServiceHint(read.id, codes.SEARCH, reason, "OpenSearch, fed by the table's stream")
+
+
+def _analytics_hint(read: Read, workload: Workload) -> Iterator[ServiceHint]:
+    equalities = [input_ for input_ in read.inputs if input_.op is Op.EQ and not input_.filter]
+    counts_all = read.result is Result.COUNT and not equalities
+    is_report = _REPORT.search(_words(read)) is not None
+    if not is_report and (not counts_all or _is_counter_maintained(workload, read)):
+        return
+    reason = "it counts all items" if counts_all else "it is a figure over many items"
+    use = "a counter that the writes maintain" if counts_all else "an export to S3 with Athena, or a warehouse"
+    yield ServiceHint(read.id, codes.ANALYTICS, reason, use)
 
 
 def _is_counter_maintained(workload: Workload, read: Read) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from msgspec.structs import replace
@@ -11,12 +11,12 @@ from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import KeyAnswer, answer, nearest
 from prejoin.design.checks.report import Report
-from prejoin.design.checks.writes import finds
+from prejoin.design.checks.writes import find_lookup
 from prejoin.design.cost.bill import bill
 from prejoin.design.cost.heat import hot_loads
 from prejoin.design.layout.projection import WORTH, twin_of, without_index
 from prejoin.design.mapping.map_patterns import map_patterns
-from prejoin.design.model import TABLE, Design, Facet, ProjectionKind, Slot, When
+from prejoin.design.model import TABLE, Design, Facet, Item, ProjectionKind, Slot, When
 from prejoin.design.phrases import count
 from prejoin.design.solver.violations import ignored_decisions, violations
 from prejoin.keys import Lookup, fields_of
@@ -102,15 +102,17 @@ def _lookups(report: Report) -> dict[str, Lookup]:
     for id_, ask in report.asks.items():
         # Without the entities that have no item, the rest of a collection is still read.
         entities = tuple(name for name in ask.entities if name in stored_entities)
-        if entities:
-            stored_ask = replace(ask, entities=entities)
+        if not entities:
+            continue
+        lookups[id_] = replace(ask, entities=entities)
+        if answer(report.keys, lookups[id_]) is None:
             # A pattern with a second request or a filter still needs the key of its first part.
-            is_answered = answer(report.keys, stored_ask) is not None
-            lookups[id_] = stored_ask if is_answered else nearest(report.keys, stored_ask)[1] or stored_ask
+            _, easier_ask = nearest(report.keys, lookups[id_])
+            lookups[id_] = easier_ask or lookups[id_]
     for write in report.writes:
         for step in resolve_write(report.workload, write).steps:
             base = report.base(step.entity.name)
-            search = finds(report, step, base) if base is not None else None
+            search = find_lookup(report, step, base) if base is not None else None
             if search is not None and search.equal:
                 lookups[f"{write.id} {step.entity.name}"] = search
     return lookups
@@ -134,7 +136,8 @@ class _NeededKeys:
 
     def remove(self, keys: Sequence[BoundKey]) -> bool:
         """Remove keys if no answer needs them, and return whether they were removed."""
-        kept_keys = [key for key in self.keys if not any(key is removed for removed in keys)]
+        removed_ids = set(map(id, keys))
+        kept_keys = [key for key in self.keys if id(key) not in removed_ids]
         forms = [key.form for key in keys]
         new_answers: dict[str, KeyAnswer] = {}
         for id_, former_answer in self._answers.items():
@@ -152,29 +155,37 @@ class _NeededKeys:
 
 def _check_needed(report: Report) -> None:
     """Indexes, copies and index entries that can be removed without changing an answer."""
-    needed = _NeededKeys(report)
+    needed_keys = _NeededKeys(report)
     relieving = {slot.name for slot in report.design.indexes if _relieves_twin(report, slot)}
     for slot in reversed(report.design.indexes):
-        if slot.name not in relieving and needed.remove([key for key in needed.keys if key.slot == slot.name]):
+        index_keys = [key for key in needed_keys.keys if key.slot == slot.name]
+        if slot.name not in relieving and needed_keys.remove(index_keys):
             message = f"no pattern needs the index {slot.name}"
             report.say(codes.UNUSED_INDEX, message, "leave it out", slot.name, slot.name)
     for copy in reversed(report.design.copies):
-        copy_keys = [key for key in needed.keys if key.item == copy]
-        if copy_keys and needed.remove(copy_keys):
-            message = f"no pattern needs the copy `{copy.copy}` of {copy.entity}"
-            report.say(codes.UNUSED_COPY, message, "leave it out", copy.entity, TABLE)
-    for key in list(needed.keys):
-        if key.slot in {TABLE, *relieving} or _unavoidable(report, key.place):
-            continue
-        if needed.remove([key]):
-            names = [attribute.name for attribute in (*key.place.pk, *key.place.sk)]
-            report.say(
-                codes.UNUSED_ENTRY,
-                f"no pattern reads {key.name} in {key.slot}",
-                f"remove {name_list(names)} from {key.name}",
-                key.item.entity,
-                key.slot,
-            )
+        _check_copy(report, needed_keys, copy)
+    for key in list(needed_keys.keys):
+        if key.slot not in {TABLE, *relieving} and not _unavoidable(report, key.place):
+            _check_entry(report, needed_keys, key)
+
+
+def _check_copy(report: Report, needed_keys: _NeededKeys, copy: Item) -> None:
+    copy_keys = [key for key in needed_keys.keys if key.item == copy]
+    if copy_keys and needed_keys.remove(copy_keys):
+        message = f"no pattern needs the copy `{copy.copy}` of {copy.entity}"
+        report.say(codes.UNUSED_COPY, message, "leave it out", copy.entity, TABLE)
+
+
+def _check_entry(report: Report, needed_keys: _NeededKeys, key: BoundKey) -> None:
+    """The items of one type in an index."""
+    if needed_keys.remove([key]):
+        report.say(
+            codes.UNUSED_ENTRY,
+            f"no pattern reads {key.name} in {key.slot}",
+            f"remove {name_list(list(key.place.key_names))} from {key.name}",
+            key.item.entity,
+            key.slot,
+        )
 
 
 def _relieves_twin(report: Report, slot: Slot) -> bool:
@@ -188,8 +199,7 @@ def _relieves_twin(report: Report, slot: Slot) -> bool:
 
 def _unavoidable(report: Report, place: Slot) -> bool:
     """Whether an index is the table's key inverted: every item is in it."""
-    table_keys = {attribute.name for attribute in (*report.design.slots[0].pk, *report.design.slots[0].sk)}
-    return {attribute.name for attribute in (*place.pk, *place.sk)} <= table_keys
+    return set(place.key_names).issubset(report.design.slots[0].key_names)
 
 
 def _check_mergeable(report: Report) -> None:
@@ -216,7 +226,7 @@ def _fits_group(report: Report, slot: Slot, group: Sequence[Slot]) -> bool:
     first = group[0]
     # Only texts can hold the keys of several entities, with a word for each. The number of sort attributes may differ.
     has_same_form = first.projection == slot.projection and len(first.pk) == len(slot.pk)
-    has_only_texts = all(attribute.type == "S" for attribute in (*first.pk, *first.sk, *slot.pk, *slot.sk))
+    has_only_texts = all(attribute.type == "S" for attribute in (*first.key_attributes, *slot.key_attributes))
     if not has_same_form or not has_only_texts:
         return False
     entities = _entities(report, slot)
@@ -230,14 +240,17 @@ def _entities(report: Report, slot: Slot) -> set[str]:
 def _check_projections(report: Report) -> None:
     """Indexes with all attributes whose reads name at most half of them."""
     for slot in report.design.indexes:
-        if slot.projection.kind is not ProjectionKind.ALL:
-            continue
         reads = [read for read in report.reads if _is_answered_by(report, read, slot)]
-        if not reads or not all(read.needs for read in reads):
+        holds_all = slot.projection.kind is ProjectionKind.ALL
+        if not holds_all or not reads or not all(read.needs for read in reads):
             continue
-        needed_names = {bare_name(name) for read in reads for name in read.needs}
-        entities = [report.workload.entity(name) for read in reads for name in read.entities]
-        all_names = {attribute.name for entity in entities if entity for attribute in entity.attributes}
+        needed_names: set[str] = set()
+        all_names: set[str] = set()
+        for read in reads:
+            needed_names.update(map(bare_name, read.needs))
+            for name in read.entities:
+                entity = report.workload.entity(name)
+                all_names.update(entity.types if entity else ())
         if len(needed_names) * 2 <= len(all_names):
             report.say(
                 codes.HOLDS_MORE,
@@ -270,22 +283,24 @@ def _check_write_amplification(report: Report) -> None:
 
 def _check_sparse(report: Report) -> None:
     """Index entries that no read wants, because all of them ask for one constant."""
-    for position, item in enumerate(report.design.items):
+    for item in report.design.items:
         for facet in item.facets:
-            if facet.slot == TABLE:
+            readers = _constants_by_reader(report, item.entity, facet.slot) if facet.slot != TABLE else {}
+            if not readers:
                 continue
-            constants_by_reader = _constants_by_reader(report, item.entity, facet.slot)
-            if not constants_by_reader:
-                continue
-            common_constants = set.intersection(*constants_by_reader.values())
+            common_constants = set.intersection(*readers.values())
             tested_constants = {(when.attribute, value) for when in facet.when for value in when.values}
             for name, value in sorted(common_constants - tested_constants):
                 sparse_facet = replace(facet, when=(*facet.when, When(name, (value,))))
-                facets = tuple(sparse_facet if other is facet else other for other in item.facets)
-                items = list(report.design.items)
-                items[position] = replace(item, facets=facets)
-                design = replace(report.design, items=tuple(items))
-                _report_sparse(report, design, item.entity, sparse_facet, list(constants_by_reader))
+                design = _with_facet(report.design, item, facet, sparse_facet)
+                _report_sparse(report, design, item.entity, sparse_facet, list(readers))
+
+
+def _with_facet(design: Design, item: Item, facet: Facet, new_facet: Facet) -> Design:
+    """The design with another key of an item in an index."""
+    facets = tuple(new_facet if other is facet else other for other in item.facets)
+    items = tuple(replace(item, facets=facets) if other is item else other for other in design.items)
+    return replace(design, items=items)
 
 
 def _constants_by_reader(report: Report, entity: str, slot: str) -> dict[str, set[tuple[str, str]]]:
@@ -316,21 +331,8 @@ def _report_sparse(report: Report, sparse: Design, entity: str, facet: Facet, re
     if price - sparse_price < max(WORTH, price * WORTHWHILE):
         return
     when = facet.when[-1]
-    # The attributes that a write has to know to write the key, if it makes the condition true.
-    key_names = [name for text in (*facet.pk, *facet.sk) for name in fields_of(text) if name != when.attribute]
-    demands = []
-    for operation in sparse_design.operations:
-        dense_operation = report.design.operation(operation.pattern)
-        pattern = report.workload.pattern(operation.pattern)
-        if dense_operation is None or pattern is None:
-            continue
-        inputs = {input_.attribute for input_ in pattern.inputs}
-        unknown_names = [name for name in key_names if name not in inputs]
-        # More requests than before: the sparse key makes the write read the item first.
-        if unknown_names and len(operation.requests) > len(dense_operation.requests):
-            demands.append(f"{name_list(unknown_names)} to {operation.pattern}")
     fix = f"put them there only when it is {when.values[0]}"
-    if demands:
+    if demands := list(_demands_of_sparse_key(report, sparse_design, facet)):
         fix = f"give {' and '.join(demands)}, which then need not be read first"
     report.say(
         codes.NOT_SPARSE,
@@ -342,5 +344,20 @@ def _report_sparse(report: Report, sparse: Design, entity: str, facet: Facet, re
     )
 
 
+def _demands_of_sparse_key(report: Report, sparse_design: Design, facet: Facet) -> Iterator[str]:
+    """The attributes that writes have to know to write a sparse key, if they make its condition true."""
+    key_names = [name for text in facet.templates for name in fields_of(text) if name != facet.when[-1].attribute]
+    for operation in sparse_design.operations:
+        dense_operation = report.design.operation(operation.pattern)
+        pattern = report.workload.pattern(operation.pattern)
+        if dense_operation is None or pattern is None:
+            continue
+        inputs = {input_.attribute for input_ in pattern.inputs}
+        unknown_names = [name for name in key_names if name not in inputs]
+        # More requests than before: the sparse key makes the write read the item first.
+        if unknown_names and len(operation.requests) > len(dense_operation.requests):
+            yield f"{name_list(unknown_names)} to {operation.pattern}"
+
+
 def _served_patterns(design: Design) -> set[str]:
-    return {operation.pattern for operation in design.operations if operation.served}
+    return {operation.pattern for operation in design.operations} - design.unserved

@@ -41,25 +41,53 @@ def answer(bound: Sequence[BoundKey], ask: Lookup) -> KeyAnswer | None:
 
     Each rank repeats the question to keys that are a little better than the real ones. What it takes for an answer is
     the deviation: without copies, without case folding, without conditions of sparse keys, without other entities.
+
+    A read of all orders of a day with the key `DAY#{placedAt:day}` / `{shippedAt}` has no exact answer, because orders
+    that were not shipped are not in that index. It has one of rank 3, with the code of a key that misses items.
     """
-    # One piece: the order of the attempts is the meaning.
     forms = [key.form for key in bound]
-    if plan := planned(forms, ask):
-        return KeyAnswer(plan)
-    forms_without_copies = [form for form in forms if not (form.copy and form.entity in ask.entities)]
-    if len(forms_without_copies) < len(forms) and (plan := planned(forms_without_copies, ask)):
+    return (
+        _exact_answer(forms, ask)
+        or _answer_without_copies(forms, ask)
+        or _answer_without_folds(forms, ask)
+        or _answer_without_conditions(bound, ask)
+        or _answer_without_others(forms, ask, 4)
+        or _answer_without_others([_without_item_conditions(key) for key in bound], ask, 5)
+    )
+
+
+def _exact_answer(forms: Sequence[keys.Facet], ask: Lookup) -> KeyAnswer | None:
+    plan = find_plan(forms, ask)
+    return KeyAnswer(plan) if plan else None
+
+
+def _answer_without_copies(forms: Sequence[keys.Facet], ask: Lookup) -> KeyAnswer | None:
+    forms_without_copies = [form for form in forms if not form.copy or form.entity not in ask.entities]
+    if len(forms_without_copies) < len(forms) and (plan := find_plan(forms_without_copies, ask)):
         return KeyAnswer(plan, 1, codes.FINDS_MORE, "also finds copies of the same items")
-    unfolded_forms = [_with_plain_text(form) for form in forms]
-    if unfolded_forms != forms and (plan := planned(unfolded_forms, ask)):
+    return None
+
+
+def _answer_without_folds(forms: Sequence[keys.Facet], ask: Lookup) -> KeyAnswer | None:
+    unfolded_forms = list(map(_with_plain_text, forms))
+    if unfolded_forms != forms and (plan := find_plan(unfolded_forms, ask)):
         text = "also finds values in another case, because the key is case-folded"
         return KeyAnswer(plan, 2, codes.FINDS_MORE, text)
+    return None
+
+
+def _answer_without_conditions(bound: Sequence[BoundKey], ask: Lookup) -> KeyAnswer | None:
     dense_forms = [_without_item_conditions(key) for key in bound]
-    if dense_forms != forms and (plan := planned(dense_forms, ask)):
+    is_same = all(key.form == form for key, form in zip(bound, dense_forms, strict=True))
+    if not is_same and (plan := find_plan(dense_forms, ask)):
         return KeyAnswer(plan, 3, codes.ABSENT, _missed_items_text(bound, dense_forms, plan))
-    for rank, shared_forms in ((4, forms), (5, dense_forms)):
-        asked_forms = [form for form in shared_forms if form.entity in ask.entities]
-        if len(asked_forms) < len(shared_forms) and (plan := planned(asked_forms, ask)):
-            return KeyAnswer(plan, rank, codes.READS_OTHERS, _between_text(shared_forms, plan))
+    return None
+
+
+def _answer_without_others(forms: Sequence[keys.Facet], ask: Lookup, rank: int) -> KeyAnswer | None:
+    asked_forms = [form for form in forms if form.entity in ask.entities]
+    if len(asked_forms) < len(forms) and (plan := find_plan(asked_forms, ask)):
+        return KeyAnswer(plan, rank, codes.READS_OTHERS, _between_text(forms, plan))
     return None
 
 
@@ -77,12 +105,9 @@ def _missed_items_text(bound: Sequence[BoundKey], dense_forms: Sequence[keys.Fac
 
 
 def _between_text(forms: Sequence[keys.Facet], plan: Plan) -> str:
-    entities_between = {
-        form.entity
-        for form in forms
-        if form.slot == plan.slot and form.entity not in plan.lookup.entities
-        if not keys.disjoint(form.pk, plan.facets[0].pk)
-    }
+    neighbours = [form for form in forms if form.slot == plan.slot and form.entity not in plan.lookup.entities]
+    pk = plan.facets[0].pk
+    entities_between = {form.entity for form in neighbours if not keys.disjoint(form.pk, pk)}
     return f"also reads {' and '.join(sorted(entities_between))}, which may be between them in {plan.slot}"
 
 
@@ -92,7 +117,7 @@ def _without_item_conditions(key: BoundKey) -> keys.Facet:
     return replace(key.form, when=tuple(when for when in key.form.when if when.attribute in own_names))
 
 
-def planned(forms: Sequence[keys.Facet], ask: Lookup) -> Plan | None:
+def find_plan(forms: Sequence[keys.Facet], ask: Lookup) -> Plan | None:
     outcome = keys.plan(forms, ask)
     return None if isinstance(outcome, Refusal) else outcome
 
@@ -128,7 +153,8 @@ def obstacles(bound: Sequence[BoundKey], ask: Lookup) -> list[Obstacle]:
     obstacles_found, _ = nearest(bound, ask)
     if obstacles_found:
         return obstacles_found
-    absent_entities = [name for name in ask.entities if not any(key.form.entity == name for key in bound)]
+    stored_entities = {key.form.entity for key in bound}
+    absent_entities = [name for name in ask.entities if name not in stored_entities]
     if absent_entities:
         return [Obstacle(codes.NOT_TOGETHER, f"{' and '.join(absent_entities)} has no item that could be read")]
     if len(ask.entities) > 1 and all(answer(bound, _for_one_entity(ask, name)) for name in ask.entities):

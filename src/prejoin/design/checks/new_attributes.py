@@ -14,44 +14,47 @@ from prejoin.workload.model import Workload
 
 def check_additions(report: Report) -> None:
     for new_attribute in new_attributes_of(report.design, report.workload):
-        _new(report, new_attribute)
-    _unused_defaults(report)
+        _report_new(report, new_attribute)
+    _report_unused_defaults(report)
 
 
 def new_attributes(kept_names: Design, workload: Workload, design: Design, at: At) -> list[Diagnostic]:
     """The diagnostics about attributes that a design in use does not know, if another design replaces it."""
     report = Report(kept_names, workload, at)
-    for entity in new_attributes_of(kept_names, workload, design):
-        _new(report, entity)
+    for new_attribute in new_attributes_of(kept_names, workload, design):
+        _report_new(report, new_attribute)
     return report.diagnostics
 
 
-def _new(report: Report, entity: NewAttribute) -> None:
-    name = f"{entity.entity}.{entity.attribute.name}"
-    if not entity.readable:
-        line = write_attribute(entity.attribute).partition(")")[0]
+def _report_new(report: Report, new_attribute: NewAttribute) -> None:
+    entity, attribute = new_attribute.entity, new_attribute.attribute
+    name = f"{entity}.{attribute.name}"
+    if not new_attribute.readable:
+        line = write_attribute(attribute).partition(")")[0]
         report.say(
             codes.NEW_ATTRIBUTE,
             f"{name} is new since the design was written: items that were written before lack it, and cannot be read",
             f"give it a default, `` {line}, default=…) ``, or mark it `optional`; or write it into every item before "
             f"the new code reads them",
-            entity.entity,
+            entity,
         )
-    elif entity.keyed and entity.attribute.default is not None:
+    elif new_attribute.keyed and attribute.default is not None:
         report.say(
             codes.NOT_BACKFILLED,
-            f"{name} is new and in the key of {name_list(list(entity.keyed))}: items that were written before have its "
-            "default when they are read, and are not in the index",
+            f"{name} is new and in the key of {name_list(list(new_attribute.keyed))}: items that were written before "
+            "have its default when they are read, and are not in the index",
             "write them again, or run `prejoin audit --repair` with the new schema",
-            entity.entity,
+            entity,
         )
 
 
-def _unused_defaults(report: Report) -> None:
+def _report_unused_defaults(report: Report) -> None:
     for entity in report.workload.entities:
         base = report.base(entity.name)
-        for attribute in entity.attributes if base else ():
-            if base and attribute.default is not None and attribute.name in base.form.attributes:
+        if base is None:
+            continue
+        for attribute in entity.attributes:
+            if attribute.default is not None and attribute.name in base.form.attributes:
                 report.say(
                     codes.UNUSED_DEFAULT,
                     f"{entity.name}.{attribute.name} is in the table's key `{base.text}`, so every item has it: its "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -12,10 +13,10 @@ from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import KeyAnswer, answer, obstacles
 from prejoin.design.checks.report import Report
 from prejoin.design.cost.assumptions import count_by, count_of, count_said, kept_by_all, size_of
-from prejoin.design.cost.bill import pattern_cost
+from prejoin.design.cost.bill import PatternCost, pattern_cost
 from prejoin.design.cost.units import predict_units
 from prejoin.design.mapping.map_reads import NotServedError, ask_of
-from prejoin.design.model import TABLE, Call, Request, Units
+from prejoin.design.model import TABLE, Call, Operation, Request, Units
 from prejoin.design.operation_text import filter_words
 from prejoin.design.phrases import money
 from prejoin.keys import KeyForm, KeyText, Lookup, Plan, Template, disjoint, remedy
@@ -23,7 +24,7 @@ from prejoin.keys.template.shape import ANYTHING, literal, meet
 from prejoin.protocol import limits
 from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.grammar.inputs import write_inputs
-from prejoin.workload.model import Attribute, Entity, Op, Read, Result, Workload
+from prejoin.workload.model import Attribute, Entity, Input, Op, Read, Result, Workload
 from prejoin.workload.program.resolved_read import Clause, Role, resolve_read
 
 MOST_REQUESTS = 10
@@ -105,15 +106,11 @@ def _is_table_or_local(report: Report, name: str) -> bool:
 
 
 def _check_whole_key(report: Report, read: Read, ask: Lookup, request: Request, key_answer: KeyAnswer | None) -> None:
-    lacking: list[set[str]] = []
-    for key in report.keys:
-        if key.slot == TABLE and key.item.entity in ask.entities:
-            names = {ask.name(key.item.entity, a) for a in key.form.attributes}
-            constant = {n for n in names if (a := key.entity.attribute(n)) and len(a.type.values) == 1}
-            lacking.append(names - (ask.given - ask.optional) - constant)
-    if not lacking or not all(lacking):
+    table_keys = [key for key in report.keys if key.slot == TABLE and key.item.entity in ask.entities]
+    missing_names = [_missing_names(key, ask) for key in table_keys]
+    if not missing_names or not all(missing_names):
         return
-    fewest_names = min((sorted(names) for names in lacking), key=len)
+    fewest_names = min(missing_names, key=len)
     instead = f"; {key_answer.plan.operation} of {key_answer.plan.slot} needs less" if key_answer else ""
     report.say(
         codes.NOT_AS_ASKED,
@@ -121,6 +118,18 @@ def _check_whole_key(report: Report, read: Read, ask: Lookup, request: Request, 
         f"give {name_list(fewest_names)} too{instead}",
         read.id,
     )
+
+
+def _missing_names(key: BoundKey, ask: Lookup) -> list[str]:
+    """The attributes of a key that a question does not always give."""
+    given_names = ask.given - ask.optional
+    missing = []
+    for name in {ask.name(key.item.entity, attribute) for attribute in key.form.attributes} - given_names:
+        attribute = key.entity.attribute(name)
+        is_constant = attribute is not None and len(attribute.type.values) == 1
+        if not is_constant:
+            missing.append(name)
+    return sorted(missing)
 
 
 def _check_query(report: Report, read: Read, ask: Lookup, request: Request, key_answer: KeyAnswer) -> None:
@@ -162,17 +171,8 @@ def _check_prefix(report: Report, read: Read, ask: Lookup, request: Request) -> 
     prefix = condition.low
     if "{" in prefix or prefix.endswith(report.design.separator):
         return
-    matching_keys = [key for key in report.keys if key.slot == request.slot and _begins_with(key, prefix)]
-    asked_keys = [key for key in matching_keys if key.item.entity in ask.entities]
-    other_names = set()
-    for key in matching_keys:
-        # Copies of the same items are others, too.
-        if key.item.entity in ask.entities and not key.item.copy:
-            continue
-        for asked_key in asked_keys:
-            is_other = key not in asked_keys or key.item.copy != asked_key.item.copy
-            if is_other and not disjoint(key.form.pk, asked_key.form.pk):
-                other_names.add(key.name)
+    keys_of_slot = [key for key in report.keys if key.slot == request.slot]
+    other_names = _others_with_prefix([key for key in keys_of_slot if _begins_with(key, prefix)], ask)
     if other_names:
         report.say(
             codes.LOOSE_PREFIX,
@@ -180,6 +180,19 @@ def _check_prefix(report: Report, read: Read, ask: Lookup, request: Request) -> 
             f"write `begins_with {prefix}{report.design.separator}`",
             read.id,
         )
+
+
+def _others_with_prefix(matching_keys: Sequence[BoundKey], ask: Lookup) -> set[str]:
+    """The items among those with a prefix that a question does not want. Copies of the same items are others, too."""
+    asked_keys = [key for key in matching_keys if key.item.entity in ask.entities]
+    other_keys = [key for key in matching_keys if key not in asked_keys or key.item.copy]
+    names: set[str] = set()
+    for key in other_keys:
+        for asked_key in asked_keys:
+            is_other = key not in asked_keys or key.item.copy != asked_key.item.copy
+            if is_other and not disjoint(key.form.pk, asked_key.form.pk):
+                names.add(key.name)
+    return names
 
 
 def _begins_with(key: BoundKey, prefix: str) -> bool:
@@ -229,8 +242,8 @@ def _check_filters(report: Report, read: Read, key_answer: KeyAnswer) -> None:
     """Filters that a key could serve: immutable attributes with one value, if no order depends on it."""
     entity = report.workload.entity(read.entities[0])
     form = key_answer.plan.facets[0]
-    answers_of_key = [other for other in report.answers.values() if form in other.plan.facets]
-    if entity is None or any(_depends_on_order(other.plan.lookup) for other in answers_of_key):
+    plans_of_key = [other.plan for other in report.answers.values() if form in other.plan.facets]
+    if entity is None or any(_depends_on_order(plan.lookup) for plan in plans_of_key):
         return
     # A group of several clauses is an alternative, `a or b`, which no key serves.
     clauses = [group[0] for group in resolve_read(report.workload, read).groups if len(group) == 1]
@@ -258,15 +271,14 @@ def _is_constant(report: Report, entity: Entity, attribute: Attribute) -> bool:
 def _check_undeclared_filters(report: Report, read: Read) -> None:
     """Inputs that no key serves and that are not declared as filters, with the cost of both."""
     operation = report.design.operation(read.id)
-    resolved = resolve_read(report.workload, read)
-    if operation is None or not operation.served or not operation.requests or resolved.accepted:
+    resolved_read = resolve_read(report.workload, read)
+    if operation is None or not operation.served or not operation.requests or resolved_read.accepted:
         return
     first, *further_requests = operation.requests
-    tested_clauses = [
-        clause
-        for clause in resolved.having(Role.FILTER, Role.MEMBERSHIP)
-        if not clause.input.filter and not clause.input.optional and clause.input in first.tested_inputs
+    undeclared_clauses = [
+        clause for clause in resolved_read.having(Role.FILTER, Role.MEMBERSHIP) if not clause.input.filter
     ]
+    tested_clauses = [clause for clause in undeclared_clauses if _is_tested(clause.input, first)]
     if not tested_clauses:
         return
     unfiltered_operation = replace(operation, requests=(replace(first, filters=()), *further_requests))
@@ -274,11 +286,9 @@ def _check_undeclared_filters(report: Report, read: Read) -> None:
     matching_units = predict_units(unfiltered_operation, report.design, report.workload).read
     # A page is read until it is full, so it is paid for as many items as match.
     if not (read.limit or read.page):
-        matching_units *= kept_by_all(resolved, tested_clauses)
-    filtered_cost, matching_cost = [
-        pattern_cost(read, replace(report.design, operations=(replace(operation, units=Units(read_units)),)))
-        for read_units in (units, matching_units)
-    ]
+        matching_units *= kept_by_all(resolved_read, tested_clauses)
+    filtered_cost = _cost_with_units(report, read, operation, units)
+    matching_cost = _cost_with_units(report, read, operation, matching_units)
     if filtered_cost.units.read <= matching_cost.units.read:
         return  # the items that do not match are within the same read unit
     filter_texts = " and ".join(f"`{filter_words((clause.input,))}`" for clause in tested_clauses)
@@ -291,6 +301,16 @@ def _check_undeclared_filters(report: Report, read: Read) -> None:
         _fix_for_filter(tested_clauses[0]),
         read.id,
     )
+
+
+def _is_tested(input_: Input, request: Request) -> bool:
+    """Whether a request filters by an input in each call."""
+    return not input_.optional and input_ in request.tested_inputs
+
+
+def _cost_with_units(report: Report, read: Read, operation: Operation, units: float) -> PatternCost:
+    design = replace(report.design, operations=(replace(operation, units=Units(units)),))
+    return pattern_cost(read, design)
 
 
 def _fix_for_filter(clause: Clause) -> str:
@@ -313,7 +333,7 @@ def _check_page_size(report: Report, read: Read, key_answer: KeyAnswer) -> None:
     total = 0
     for name in key_answer.plan.lookup.entities:
         entity = report.workload.entity(name)
-        number = expected(report.workload, entity, key_answer.plan.lookup) if entity else None
+        number = count_of_result(report.workload, entity, key_answer.plan.lookup) if entity else None
         if entity and number:
             total += number * size_of(entity)
     if total > limits.PAGE_SIZE:
@@ -325,7 +345,7 @@ def _check_page_size(report: Report, read: Read, key_answer: KeyAnswer) -> None:
         )
 
 
-def expected(workload: Workload, entity: Entity, ask: Lookup) -> int | None:
+def count_of_result(workload: Workload, entity: Entity, ask: Lookup) -> int | None:
     """The number of items of an entity that a question finds, by the document; None if it does not say."""
     attributes = {ask.attribute(entity.name, name) for name in ask.given}
     if not attributes and not ask.within:
@@ -352,11 +372,9 @@ def _check_direction(report: Report, read: Read) -> None:
 
 
 def _check_expired(report: Report, read: Read) -> None:
-    asked_names = {
-        (name, bound.name)
-        for clause in resolve_read(report.workload, read).clauses
-        for name, bound in clause.bound.items()
-    }
+    asked_names: set[tuple[str, str]] = set()
+    for clause in resolve_read(report.workload, read).clauses:
+        asked_names.update((name, attribute.name) for name, attribute in clause.bound.items())
     for name in read.entities:
         entity = report.workload.entity(name)
         ending = ending_of(entity) if entity else None

@@ -9,7 +9,7 @@ from functools import cached_property
 from prejoin.design.checks.bound_keys import BoundKey, Flaw, bind
 from prejoin.design.checks.key_answers import KeyAnswer, answer
 from prejoin.design.mapping.map_reads import ask_of
-from prejoin.design.model import TABLE, Design
+from prejoin.design.model import TABLE, Design, ItemName
 from prejoin.diagnostics import Code, Diagnostic, Span
 from prejoin.keys import Lookup
 from prejoin.workload.lookup import changes
@@ -37,6 +37,10 @@ class Report:
         span = self.at(name, slot) or (self.at(name, "") if slot else None)
         self.diagnostics.append(code.at(span, message, fix, about=name))
 
+    def say_of_key(self, key: BoundKey, code: Code, message: str, fix: str) -> None:
+        """Report on a key of an item, whose name comes before the message."""
+        self.say(code, f"{key.name}: {message}", fix, key.item.entity, key.slot)
+
     @cached_property
     def _bound(self) -> tuple[tuple[BoundKey, ...], tuple[Flaw, ...]]:
         return bind(self.design, self.workload)
@@ -59,7 +63,7 @@ class Report:
     @cached_property
     def writes(self) -> tuple[Write, ...]:
         outside = self.workload.out_of_scope
-        return tuple(w for w in (*self.workload.writes, *self.workload.deletes) if w.id not in outside)
+        return tuple(write for write in (*self.workload.writes, *self.workload.deletes) if write.id not in outside)
 
     @cached_property
     def asks(self) -> dict[str, Lookup]:
@@ -83,7 +87,8 @@ class Report:
 
     def base(self, entity: str) -> BoundKey | None:
         """The key of an entity's own item in the table."""
-        return next((k for k in self.keys if k.item.entity == entity and not k.item.copy and k.slot == TABLE), None)
+        own = ItemName(entity)
+        return next((key for key in self.keys if key.slot == TABLE and key.item.item_name == own), None)
 
     def actions(self, entity: str) -> Iterator[tuple[Write, Action]]:
         for write in self.writes:
@@ -93,8 +98,8 @@ class Report:
 
     def changers(self, entity: Entity, attribute: str) -> list[str]:
         """The patterns that change an attribute of existing items."""
-        return [
-            write.id
-            for write, action in self.actions(entity.name)
-            if action.updates and any(change.attribute == attribute for change in changes(write, action, entity))
-        ]
+        ids = []
+        for write, action in self.actions(entity.name):
+            if action.updates and any(change.attribute == attribute for change in changes(write, action, entity)):
+                ids.append(write.id)
+        return ids

@@ -51,19 +51,19 @@ def taken_names(design: Design, workload: Workload, at: At) -> tuple[Diagnostic,
 def _check_declared_types(report: Report) -> None:
     """The types of key attributes, with which the infrastructure makes the table: a template writes text."""
     for slot in report.design.slots:
-        for key in (*slot.pk, *slot.sk):
-            stored = _natural_type(report, slot, key) or "S"
+        for key in slot.key_attributes:
+            stored_type = _natural_type(report, slot, key) or "S"
             is_used = any(item.facet(slot.name) for item in report.design.items)
-            if is_used and key.type in _WORDS and key.type != stored:
-                declared, written = _WORDS[key.type], _WORDS[stored]
-                message = f"`{key.name}` of {slot.name} is declared as {declared}, and its items have {written}"
-                report.say(codes.NOT_A_DESIGN, message, f"declare it as `{key.name}` ({stored})", slot.name)
+            if is_used and key.type in _WORDS and key.type != stored_type:
+                words = f"declared as {_WORDS[key.type]}, and its items have {_WORDS[stored_type]}"
+                message = f"`{key.name}` of {slot.name} is {words}"
+                report.say(codes.NOT_A_DESIGN, message, f"declare it as `{key.name}` ({stored_type})", slot.name)
 
 
 def _check_ttl_name(report: Report, entity: Entity, attribute: Attribute) -> None:
     if attribute.ttl or attribute.name != report.design.ttl_attribute:
         return
-    owners = [other.name for other in report.workload.entities for a in other.attributes if a.ttl]
+    owners = [other.name for other in report.workload.entities if any(a.ttl for a in other.attributes)]
     message, fix = plain_ttl(entity, attribute, owners[0] if owners else "")
     report.say(codes.TTL, message, fix, f"{entity.name}.{attribute.name}")
 
@@ -75,10 +75,10 @@ def _check_key_name(report: Report, entity: Entity, attribute: Attribute, slot: 
         return  # PJ595 of the key itself
     name = f"{entity.name}.{attribute.name}"
     fix = f"rename the attribute: `{free_attribute_name(entity, attribute)}`"
-    stored, declared = _stored_type(attribute), natural or key.type
-    if stored != declared:
-        held = _WORDS.get(stored, str(attribute.type))
-        message = f"`{name}` is {held}, and the key attribute `{key.name}` of {slot.name} is {_WORDS[declared]}"
+    stored_type, key_type = _stored_type(attribute), natural or key.type
+    if stored_type != key_type:
+        words = _WORDS.get(stored_type, str(attribute.type))
+        message = f"`{name}` is {words}, and the key attribute `{key.name}` of {slot.name} is {_WORDS[key_type]}"
         report.say(codes.TAKEN_NAME, f"{message}: DynamoDB refuses the item", fix, name, slot.name)
     elif not natural:
         message = f"`{name}` has the name of a key attribute of {slot.name}, so its items would be in that index"
@@ -87,23 +87,25 @@ def _check_key_name(report: Report, entity: Entity, attribute: Attribute, slot: 
 
 def _keys_of_that_name(design: Design, attribute: Attribute) -> Iterator[tuple[Slot, KeyAttribute]]:
     for slot in design.slots:
-        for key in (*slot.pk, *slot.sk):
+        for key in slot.key_attributes:
             if key.name == attribute.name:
                 yield slot, key
 
 
 def _has_key(design: Design, entity: Entity, slot: Slot) -> bool:
     item = design.item(entity.name)
-    return item is not None and any(facet.slot == slot.name for facet in item.facets)
+    return item is not None and item.facet(slot.name) is not None
 
 
 def _natural_type(report: Report, slot: Slot, key: KeyAttribute) -> str:
     """The stored type of a key attribute that is an attribute of an entity as it is; empty if it holds texts."""
     for item in report.design.items:
         entity = report.workload.entity(item.entity)
-        for facet in item.facets if entity else ():
-            if facet.slot == slot.name and f"{{{key.name}}}" in (*facet.pk, *facet.sk):
-                attribute = entity.attribute(key.name) if entity else None
+        if entity is None:
+            continue
+        for facet in item.facets:
+            if facet.slot == slot.name and f"{{{key.name}}}" in facet.templates:
+                attribute = entity.attribute(key.name)
                 return _stored_type(attribute) if attribute else key.type
     return ""
 

@@ -11,15 +11,12 @@ from prejoin.design import codes
 from prejoin.design.checks.bound_keys import BoundKey, FlawKind
 from prejoin.design.checks.report import Report
 from prejoin.design.model import TABLE
-from prejoin.keys import KeyField, KeyForm, Lookup, Natural, Template, TemplateError, disjoint
+from prejoin.keys import KeyField, KeyForm, Lookup, Template, TemplateError, disjoint
 from prejoin.protocol import limits
 from prejoin.types import Kind
 from prejoin.workload.checks.reporter import name_list
 from prejoin.workload.lookup import identified
-from prejoin.workload.model import (
-    Entity,
-    Uniqueness,
-)
+from prejoin.workload.model import Attribute, Entity, Uniqueness
 from prejoin.workload.tenants import common_tenant
 
 _TTL_DIGITS = 10
@@ -43,7 +40,7 @@ _FLAWS = {
 def check_keys(report: Report) -> None:
     _report_flaws(report)
     for entity in report.workload.entities:
-        if not any(i.entity == entity.name and not i.copy for i in report.design.items):
+        if report.design.item(entity.name) is None:
             report.say(
                 codes.NO_ITEM,
                 f"{entity.name} has no item of its own",
@@ -65,14 +62,14 @@ def check_keys(report: Report) -> None:
 
 def _report_flaws(report: Report) -> None:
     for flaw in report.flaws:
-        if flaw.what in (FlawKind.UNKNOWN, FlawKind.UNREADABLE):
+        if flaw.kind in (FlawKind.UNKNOWN, FlawKind.UNREADABLE):
             message = f"{flaw.entity} has no attribute `{flaw.about}`, and `{flaw.text}` needs it"
-            if flaw.what is FlawKind.UNREADABLE:
+            if flaw.kind is FlawKind.UNREADABLE:
                 message = flaw.about
             fix = f"add it to {flaw.entity}, or leave it out of the key"
             report.say(codes.NO_SUCH_PART, message, fix, flaw.entity, flaw.slot)
         else:
-            code, message, fix = _FLAWS[flaw.what]
+            code, message, fix = _FLAWS[flaw.kind]
             report.say(
                 code, f"{flaw.entity}: {message.format(about=flaw.about, text=flaw.text)}", fix, flaw.entity, flaw.slot
             )
@@ -96,28 +93,13 @@ def _check_distinct(report: Report) -> None:
     ):
         if _are_disjoint(forms, other_forms):
             continue
-        is_unlikely = _are_disjoint(
-            _without_separator_in_values(report, owner, forms),
-            _without_separator_in_values(report, other_owner, other_forms),
-        )
-        entity_name = owner or subject
-        if is_unlikely:
-            report.say(
-                codes.HARDLY_APART,
-                f"{subject} ({text}) and {other_name} ({other_text}) have the same key if a value "
-                "equals the word of the other",
-                "begin each sort key with its own word",
-                entity_name,
-                TABLE,
-            )
-        else:
-            report.say(
-                codes.SAME_KEY,
-                f"{subject} ({text}) and {other_name} ({other_text}) can have the same key",
-                "begin each sort key with its own word",
-                entity_name,
-                TABLE,
-            )
+        strict_forms = _without_separator_in_values(report, owner, forms)
+        other_strict_forms = _without_separator_in_values(report, other_owner, other_forms)
+        code, clause = codes.SAME_KEY, "can have the same key"
+        if _are_disjoint(strict_forms, other_strict_forms):
+            code, clause = codes.HARDLY_APART, "have the same key if a value equals the word of the other"
+        message = f"{subject} ({text}) and {other_name} ({other_text}) {clause}"
+        report.say(code, message, "begin each sort key with its own word", owner or subject, TABLE)
 
 
 def _are_disjoint(forms: tuple[KeyForm, ...], other_forms: tuple[KeyForm, ...]) -> bool:
@@ -152,12 +134,11 @@ def _check_order(report: Report, key: BoundKey) -> None:
         if field.spec == "plain":
             continue  # its author says that the order does not matter
         if attribute and attribute.type.numeric and not field.encoding.ordered and not field.encoding.derived:
-            report.say(
+            report.say_of_key(
+                key,
                 codes.UNPADDED,
-                f"{key.name}: `{field.attribute}` in `{sk.text}` sorts as text, 10 before 9",
+                f"`{field.attribute}` in `{sk.text}` sorts as text, 10 before 9",
                 f"pad it, `{{{field.attribute}:06d}}`",
-                key.item.entity,
-                key.slot,
             )
 
 
@@ -167,50 +148,38 @@ def _check_digits(report: Report, key: BoundKey) -> None:
         for field in form.fields:
             attribute = key.entity.attribute(field.attribute)
             digits = field.encoding.digits
-            if attribute is None or not digits:
-                continue
-            if attribute.ttl and digits < _TTL_DIGITS:
-                report.say(
-                    codes.NARROW,
-                    f"{key.name}: `{field.attribute}` is a number of seconds since 1970, and `{form.text}` has "
-                    f"{digits} "
-                    "digits for it",
-                    f"pad it to {_TTL_DIGITS} digits",
-                    key.item.entity,
-                    key.slot,
-                )
-                continue
-            lower_bound, upper_bound = attribute.bounds
-            if (upper_bound is not None and upper_bound >= 10**digits) or (lower_bound is not None and lower_bound < 0):
-                violating_bound = upper_bound if upper_bound is not None and upper_bound >= 10**digits else lower_bound
-                fix = (
-                    f"pad it to {len(str(upper_bound))} digits"
-                    if lower_bound is None or lower_bound >= 0
-                    else "leave the padding out"
-                )
-                report.say(
-                    codes.NARROW,
-                    f"{key.name}: `{field.attribute}` may be {violating_bound}, and `{form.text}` has {digits} "
-                    "digits for it",
-                    f"{fix}, or change its bounds",
-                    key.item.entity,
-                    key.slot,
-                )
+            if attribute is not None and digits:
+                for problem, fix in _narrowness(attribute, digits, form.text):
+                    report.say_of_key(key, codes.NARROW, problem, fix)
+
+
+def _narrowness(attribute: Attribute, digits: int, text: str) -> Iterator[tuple[str, str]]:
+    """Why so many digits are too few for an attribute in a key, and the fix."""
+    if attribute.ttl and digits < _TTL_DIGITS:
+        problem = f"`{attribute.name}` is a number of seconds since 1970, and `{text}` has {digits} digits for it"
+        yield problem, f"pad it to {_TTL_DIGITS} digits"
+        return
+    lowest, highest = attribute.bounds
+    is_negative = lowest is not None and lowest < 0
+    is_too_large = highest is not None and highest >= 10**digits
+    if is_negative or is_too_large:
+        bound = highest if is_too_large else lowest
+        # Padding does not sort negative numbers.
+        fix = "leave the padding out" if is_negative else f"pad it to {len(str(highest))} digits"
+        problem = f"`{attribute.name}` may be {bound}, and `{text}` has {digits} digits for it"
+        yield problem, f"{fix}, or change its bounds"
 
 
 def check_dates(report: Report) -> None:
     """Dates that a sort order depends on and that are declared as text."""
     reads_by_attribute: dict[tuple[str, str], set[str]] = {}
     for id_, answer in report.answers.items():
-        ask = answer.plan.lookup
-        names = {order.attribute for order in ask.order} | ({ask.within.attribute} if ask.within else set())
         for form in answer.plan.facets:
             entity = report.workload.entity(form.entity)
-            for name in names:
-                attribute = entity.attribute(ask.attribute(form.entity, name)) if entity else None
-                if attribute and attribute.type.kind is Kind.STRING and _DATE.search(attribute.name):
+            for attribute in _ordering_attributes(answer.plan.lookup, entity) if entity else ():
+                if attribute.type.kind is Kind.STRING and _DATE.search(attribute.name):
                     reads_by_attribute.setdefault((form.entity, attribute.name), set()).add(id_)
-    with_picture = {(flaw.entity, flaw.attribute) for flaw in report.flaws if flaw.what is FlawKind.PICTURE}
+    with_picture = {(flaw.entity, flaw.attribute) for flaw in report.flaws if flaw.kind is FlawKind.PICTURE}
     for (owner, name), patterns in sorted(reads_by_attribute.items()):
         if (owner, name) not in with_picture:
             report.say(
@@ -221,51 +190,62 @@ def check_dates(report: Report) -> None:
             )
 
 
+def _ordering_attributes(ask: Lookup, entity: Entity) -> Iterator[Attribute]:
+    """The attributes of an entity by which a question sorts, or of which it asks for a range."""
+    names = {order.attribute for order in ask.order}
+    if ask.within:
+        names.add(ask.within.attribute)
+    for name in names:
+        attribute = entity.attribute(ask.attribute(entity.name, name))
+        if attribute is not None:
+            yield attribute
+
+
 def _check_separators(report: Report, key: BoundKey) -> None:
+    """Values before another value that may contain the separator, in keys without escaping."""
     if not report.design.raw_keys:
         return
     for form in key.forms:
-        if isinstance(form, Natural):
-            continue
-        for place, part in enumerate(form.parts):
-            attribute = key.entity.attribute(part.attribute) if isinstance(part, KeyField) else None
-            if attribute is None or part is form.parts[-1] or place + 1 == len(form.parts):
-                continue
-            plain = attribute.type.kind is Kind.STRING and not (attribute.id or attribute.references)
-            if plain and not (isinstance(part, KeyField) and part.encoding.shards):
-                report.say(
+        for part in form.parts[:-1] if isinstance(form, Template) else ():
+            if isinstance(part, KeyField) and _may_contain_separator(key.entity, part):
+                report.say_of_key(
+                    key,
                     codes.SEPARATOR,
-                    f"{key.name}: a `{attribute.name}` with `{report.design.separator}` in it would look like two "
-                    "values "
-                    f"in `{form.text}`",
+                    f"a `{part.attribute}` with `{report.design.separator}` in it would look like two "
+                    f"values in `{form.text}`",
                     "let values be escaped, or refuse such ones",
-                    key.item.entity,
-                    key.slot,
                 )
 
 
+def _may_contain_separator(entity: Entity, field: KeyField) -> bool:
+    """Whether a value is any text: ids and references are taken to have no separators."""
+    attribute = entity.attribute(field.attribute)
+    if attribute is None or attribute.id or attribute.references:
+        return False
+    return attribute.type.kind is Kind.STRING and not field.encoding.shards
+
+
 def _check_length(report: Report, key: BoundKey) -> None:
-    for form, limit, description in zip(
-        key.forms,
-        (limits.PARTITION_KEY_SIZE, limits.SORT_KEY_SIZE),
-        ("partition key", "sort key"),
-        strict=False,
-    ):
-        sizes = [
-            (attribute.size or 0) if (attribute := key.entity.attribute(field.attribute)) else 0
-            for field in form.fields
-            if not field.encoding.width
-        ]
-        words = len(re.sub(r"\{[^{}]*\}", "", form.text)) if isinstance(form, Template) else 0
-        if sum(sizes) + words > limit:
-            report.say(
+    limits_of_keys = (("partition key", limits.PARTITION_KEY_SIZE), ("sort key", limits.SORT_KEY_SIZE))
+    for form, (description, limit) in zip(key.forms, limits_of_keys, strict=False):
+        size = _stated_size(key.entity, form)
+        if size > limit:
+            report.say_of_key(
+                key,
                 codes.LONG_KEY,
-                f"{key.name}: the {description} `{form.text}` has {sum(sizes) + words:,} bytes, and {limit:,} are "
-                "allowed",
+                f"the {description} `{form.text}` has {size:,} bytes, and {limit:,} are allowed",
                 "use an id, or a hash of the text",
-                key.item.entity,
-                key.slot,
             )
+
+
+def _stated_size(entity: Entity, form: KeyForm) -> int:
+    """The bytes of a key's words, and of the values whose size the document says."""
+    size = len(re.sub(r"\{[^{}]*\}", "", form.text)) if isinstance(form, Template) else 0
+    for field in form.fields:
+        attribute = entity.attribute(field.attribute)
+        if attribute is not None and not field.encoding.width:
+            size += attribute.size or 0
+    return size
 
 
 # --- Never changing, whole --------------------------------------------------------------------------------------------
@@ -282,12 +262,11 @@ def _check_immutable(report: Report, key: BoundKey) -> None:
         reason = (
             f"{name_list(writers)} changes it: a delete and a put under another key" if writers else "it is mutable"
         )
-        report.say(
+        report.say_of_key(
+            key,
             codes.CHANGING_KEY,
-            f"{key.name}: `{name}` is in the table's key `{key.text}`, and {reason}",
+            f"`{name}` is in the table's key `{key.text}`, and {reason}",
             f"keep `{name}` out of the table's key, and sort by it in an index",
-            key.item.entity,
-            TABLE,
         )
 
 
@@ -299,16 +278,14 @@ def _check_presence(report: Report, key: BoundKey) -> None:
         return
     if key.facet.when or key.item.copy:
         return  # a copy that only some items have
-    optional_names = [
-        field.attribute for form in key.forms for field in form.fields if _may_be_absent(key.entity, field)
-    ]
+    fields = [field for form in key.forms for field in form.fields]
+    optional_names = [field.attribute for field in fields if _may_be_absent(key.entity, field)]
     if optional_names:
-        report.say(
+        report.say_of_key(
+            key,
             codes.ABSENT,
-            f"{key.name}: {name_list(optional_names)} may be absent, and is in the table's key `{key.text}`",
+            f"{name_list(optional_names)} may be absent, and is in the table's key `{key.text}`",
             "write `{attribute?}`, or use one that is always there",
-            key.item.entity,
-            TABLE,
         )
 
 
@@ -325,12 +302,11 @@ def _check_presence_in_index(report: Report, key: BoundKey, field: KeyField) -> 
             incomplete_reads.append(id_)
     if incomplete_reads:
         reads = name_list(incomplete_reads)
-        report.say(
+        report.say_of_key(
+            key,
             codes.ABSENT,
-            f"{key.name}: {key.slot} lacks items without `{field.attribute}`: {reads} misses them",
+            f"{key.slot} lacks items without `{field.attribute}`: {reads} misses them",
             f"write `{{{field.attribute}?}}`, which gives it a place in the order",
-            key.item.entity,
-            key.slot,
         )
 
 
@@ -349,33 +325,44 @@ def _is_asked_for(ask: Lookup, entity: str, attribute: str) -> bool:
 
 def _check_identity(report: Report, key: BoundKey) -> None:
     """A key with less than the id lets items overwrite each other; one with more lets two have the same id."""
-    ids = [attribute.name for attribute in key.entity.id]
-    fields = [field for form in key.forms for field in form.fields]
-    # A shard or a time bucket does not tell items apart. A folded value does, but only as far as the fold keeps it.
-    whole_names = {field.attribute for field in fields if not field.encoding.derived}
-    folded_names = {field.attribute for field in fields if field.encoding.folds}
-    constant_names = {attribute.name for attribute in key.entity.id if len(attribute.type.values) == 1}
-    absent_ids = [name for name in ids if name not in whole_names | folded_names | constant_names]
+    ids = [part.name for part in key.entity.id]
+    absent_ids = [name for name in ids if name not in _distinguished_names(key)]
+    whole_names = {field.attribute for form in key.forms for field in form.fields if not field.encoding.derived}
     further_names = sorted(set(key.form.attributes) - set(ids))
     if absent_ids and not identified(key.entity, whole_names):
-        report.say(
+        report.say_of_key(
+            key,
             codes.NOT_APART,
-            f"{key.name}: {name_list(absent_ids)} is not in the table's key `{key.text}`, so several items share a key",
+            f"{name_list(absent_ids)} is not in the table's key `{key.text}`, so several items share a key",
             "add it to the end of the sort key",
-            key.item.entity,
-            TABLE,
         )
-    elif ids and further_names and not any(attribute.generated for attribute in key.entity.id):
-        if set(ids) in _guarded_groups(report, key.entity):
-            return
+    elif ids and further_names and not _is_id_unique(report, key.entity):
         names = name_list(further_names)
-        report.say(
+        report.say_of_key(
+            key,
             codes.LONGER_THAN_ID,
-            f"{key.name}: two items with the same {name_list(ids)} and different {names} can both exist",
+            f"two items with the same {name_list(ids)} and different {names} can both exist",
             "mark the id `generated`, use the id alone as the key, or add a guard",
-            key.item.entity,
-            TABLE,
         )
+
+
+def _distinguished_names(key: BoundKey) -> set[str]:
+    """The attributes by whose values a key tells items apart.
+
+    A shard or a time bucket does not tell items apart. A folded value does, but only as far as the fold keeps it.
+    """
+    names = {part.name for part in key.entity.id if len(part.type.values) == 1}
+    for form in key.forms:
+        for field in form.fields:
+            if field.encoding.folds or not field.encoding.derived:
+                names.add(field.attribute)
+    return names
+
+
+def _is_id_unique(report: Report, entity: Entity) -> bool:
+    """Whether no two items have the same id, whatever their keys are."""
+    is_generated = any(part.generated for part in entity.id)
+    return is_generated or {part.name for part in entity.id} in _guarded_groups(report, entity)
 
 
 def _guarded_groups(report: Report, entity: Entity) -> list[set[str]]:

@@ -14,8 +14,8 @@ from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import answer
 from prejoin.design.checks.report import Report
 from prejoin.design.cost.assumptions import size_of
-from prejoin.design.mapping.addressing import leaves, sought
-from prejoin.design.model import TABLE, Call, Design, Did, Item, ItemAction, ItemChange, ItemName, Operation
+from prejoin.design.mapping.addressing import copies_of, held, leaves, sought
+from prejoin.design.model import TABLE, Call, Design, Did, ItemAction, ItemChange, ItemName, Operation
 from prejoin.design.operation_text import change_text
 from prejoin.keys import Lookup, Template, fields_of
 from prejoin.protocol import limits
@@ -49,19 +49,22 @@ def check_writes(report: Report) -> None:
             _check_computed_values(report, write, operation)
 
 
-def finds(report: Report, step: Step, base: BoundKey) -> Lookup | None:
+def find_lookup(report: Report, step: Step, base: BoundKey) -> Lookup | None:
     """The question that finds an item before it is written, if its key is not known."""
     entity = base.entity
     if step.is_new or step.verb is Verb.EXPIRE or step.known.issuperset(base.form.attributes):
         return None
     forms = [key.form for key in report.keys]
-    names = sought(step, forms, step.search_attributes)
-    key_attributes = {name for form in forms if form.entity == entity.name for name in form.attributes}
-    return Lookup.of(entity.name, equal=sorted(names & key_attributes), needs=sorted(base.form.attributes))
+    key_names: set[str] = set()
+    for form in forms:
+        if form.entity == entity.name:
+            key_names.update(form.attributes)
+    names = sought(step, forms, step.search_attributes) & key_names
+    return Lookup.of(entity.name, equal=sorted(names), needs=sorted(base.form.attributes))
 
 
 def _check_address(report: Report, step: Step, base: BoundKey) -> None:
-    ask, write = finds(report, step, base), step.write
+    ask, write = find_lookup(report, step, base), step.write
     if ask is None:
         return
     absent_names = sorted(set(base.form.attributes) - step.known)
@@ -71,7 +74,8 @@ def _check_address(report: Report, step: Step, base: BoundKey) -> None:
         _check_consistent(report, write, base.entity, plan.slot)
         return  # a list is read, then its items are written one by one
     # The caller is assumed to know the id of a single item.
-    is_reached = plan is not None or (not step.is_list and set(absent_names) <= {a.name for a in base.entity.id})
+    is_given_by_id = not step.is_list and {part.name for part in base.entity.id}.issuperset(absent_names)
+    is_reached = plan is not None or is_given_by_id
     consequence = f"it has to be found first, in {plan.slot}" if plan else "no key finds it first"
     report.say(
         codes.KEY_NOT_GIVEN if is_reached else codes.NOT_REACHED,
@@ -95,10 +99,11 @@ def _check_conditions(report: Report, write: Write) -> None:
     """Conditions on an item that is not written, and that the write does not identify."""
     for item in resolve_write(report.workload, write).checked:
         entity = item.entity
-        made_up = any(a.generated for a in entity.id if a.name in item.known)  # unique by itself
-        if made_up or item.must_be_absent or identified(entity, item.known):
+        # A generated part of an id is unique by itself.
+        has_generated_id = any(part.generated for part in entity.id if part.name in item.known)
+        if has_generated_id or item.must_be_absent or identified(entity, item.known):
             continue
-        id_names = sorted({a.name for a in entity.id} - item.known)
+        id_names = sorted({part.name for part in entity.id} - item.known)
         if not id_names:
             continue  # an entity without an id, which a check of the document reports
         absent_ids = name_list(id_names)
@@ -114,24 +119,12 @@ def _check_conditions(report: Report, write: Write) -> None:
 
 def _check_index_keys(report: Report, step: Step) -> None:
     """Index keys that a change moves, and those that need more attributes than the write knows."""
-    write, entity, changed = step.write, step.entity, step.changed
-    certain_changes = [change for change in step.changes if not is_optional(write, change)]
-    indexes_with_moves: dict[str, None] = {}
+    write, entity = step.write, step.entity
+    keys = [key for key in report.keys if _is_moved(key, step)]
     places_by_names: dict[tuple[str, ...], list[str]] = {}
-    for key in report.keys:
-        is_own_table_key = key.slot == TABLE and not key.item.copy
-        if key.item.entity != entity.name or is_own_table_key or changed.isdisjoint(key.form.placing):
-            continue
-        # An item that leaves a sparse index is deleted there: its new key does not matter.
-        if not key.item.copy and leaves(key.facet, certain_changes):
-            continue
-        if key.slot != TABLE:
-            indexes_with_moves[key.slot] = None
-        for form in key.forms:
-            unknown_names = set(form.attributes) - step.known - changed
-            if isinstance(form, Template) and unknown_names and not changed.isdisjoint(form.attributes):
-                place = f"`{form.text}` in {key.slot}"
-                places_by_names.setdefault(tuple(sorted(unknown_names)), []).append(place)
+    for key in keys:
+        for names, place in _places_with_unknown_parts(key, step):
+            places_by_names.setdefault(names, []).append(place)
     for names, places in places_by_names.items():
         report.say(
             codes.REST_NOT_GIVEN,
@@ -139,13 +132,32 @@ def _check_index_keys(report: Report, step: Step) -> None:
             f"give {name_list(names)} too; without it, the item is read first",
             write.id,
         )
-    if indexes_with_moves:
+    indexes = list(dict.fromkeys(key.slot for key in keys if key.slot != TABLE))
+    if indexes:
         report.say(
             codes.MOVES,
-            f"{write.id} moves {entity.name} in {name_list(list(indexes_with_moves))}: two index writes each",
+            f"{write.id} moves {entity.name} in {name_list(indexes)}: two index writes each",
             "keep it if the index is worth it",
             write.id,
         )
+
+
+def _is_moved(key: BoundKey, step: Step) -> bool:
+    """Whether a change moves the items of its entity under a key, or those of a copy."""
+    is_own_table_key = key.slot == TABLE and not key.item.copy
+    if key.item.entity != step.entity.name or is_own_table_key or step.changed.isdisjoint(key.form.placing):
+        return False
+    # An item that leaves a sparse index is deleted there: its new key does not matter.
+    certain_changes = [change for change in step.changes if not is_optional(step.write, change)]
+    return bool(key.item.copy) or not leaves(key.facet, certain_changes)
+
+
+def _places_with_unknown_parts(key: BoundKey, step: Step) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The attributes that a write has to know to write a key anew, with the template that they are in."""
+    for form in key.forms:
+        unknown_names = set(form.attributes) - step.known - step.changed
+        if isinstance(form, Template) and unknown_names and not step.changed.isdisjoint(form.attributes):
+            yield tuple(sorted(unknown_names)), f"`{form.text}` in {key.slot}"
 
 
 # --- The operation that is written down -------------------------------------------------------------------------------
@@ -153,71 +165,71 @@ def _check_index_keys(report: Report, step: Step) -> None:
 
 def _check_declared_actions(report: Report, step: Step, operation: Operation) -> None:
     """The actions of the operation in the design, compared with the step."""
-    write, action, entity = step.write, step.action, step.entity
-    item_actions = [item_action for request in operation.requests for item_action in request.actions]
-    own_actions = [item_action for item_action in item_actions if item_action.item == ItemName(entity.name)]
+    own = ItemName(step.entity.name)
+    own_actions = [item_action for item_action in operation.actions if item_action.item == own]
     if not own_actions:
         return
-    changed_names = {change.attribute for change in step.changes}
-    # A generated id is new with every call, so a put can hit no other item.
-    has_chosen_id = not any(attribute.generated for attribute in entity.id)
     for own_action in own_actions:
-        if own_action.action is Did.UPDATE and action.updates and own_action.changes:
-            _check_index_updates(report, write, entity, own_action, changed_names)
-        is_create = own_action.action is Did.PUT and action.verb is Verb.CREATE
-        if is_create and has_chosen_id and not own_action.requires_absence:
-            fix = f"add the condition `attribute_not_exists({report.design.partition_key})`"
-            report.say(codes.OVERWRITES, f"{write.id} puts a {entity.name} over an existing one", fix, write.id)
-    written_items = {item_action.item for item_action in item_actions}
-    _check_copies(report, write, action, entity, step.changes, written_items)
+        if own_action.action is Did.UPDATE and step.action.updates and own_action.changes:
+            _check_index_updates(report, step, own_action)
+        if own_action.action is Did.PUT and step.verb is Verb.CREATE:
+            _check_overwriting(report, step, own_action)
+    written_items = {item_action.item for item_action in operation.actions}
+    _check_copies(report, step, written_items)
+    _check_construct_items(report, step, written_items)
 
 
-def _check_index_updates(
-    report: Report, write: Write, entity: Entity, item_action: ItemAction, changed: set[str]
-) -> None:
+def _check_overwriting(report: Report, step: Step, put: ItemAction) -> None:
+    """A put of a new item that may replace another one."""
+    write, entity = step.write, step.entity
+    # A generated id is new with every call, so a put can hit no other item.
+    has_chosen_id = not any(part.generated for part in entity.id)
+    if has_chosen_id and not put.requires_absence:
+        fix = f"add the condition `attribute_not_exists({report.design.partition_key})`"
+        report.say(codes.OVERWRITES, f"{write.id} puts a {entity.name} over an existing one", fix, write.id)
+
+
+def _check_index_updates(report: Report, step: Step, item_action: ItemAction) -> None:
+    write, changed_names = step.write, step.changed
     for key in report.keys:
-        if key.item.entity != entity.name or key.item.copy or key.slot == TABLE:
+        if key.item.entity != step.entity.name or key.item.copy or key.slot == TABLE:
             continue
-        key_attributes = (*key.place.pk, *key.place.sk)
-        moves_in_or_out = any(when.attribute in changed for when in key.facet.when)
-        for key_attribute, text in zip(key_attributes, (*key.facet.pk, *key.facet.sk), strict=True):
-            is_own_attribute = text == f"{{{key_attribute.name}}}"
-            is_affected = moves_in_or_out or not changed.isdisjoint(fields_of(text))
-            if is_affected and not is_own_attribute and key_attribute.name not in item_action.changed:
+        is_sparse_change = any(when.attribute in changed_names for when in key.facet.when)
+        for name, text in zip(key.place.key_names, key.facet.templates, strict=True):
+            is_affected = is_sparse_change or not changed_names.isdisjoint(fields_of(text))
+            is_own_attribute = text == f"{{{name}}}"
+            if is_affected and not is_own_attribute and name not in item_action.changed:
                 report.say(
                     codes.STALE_INDEX,
-                    f"{write.id} changes {name_list(sorted(changed & set(key.form.placing)))} without "
-                    f"updating `{key_attribute.name}` of {key.slot}",
-                    f"add `SET {key_attribute.name} = {text}`",
+                    f"{write.id} changes {name_list(sorted(changed_names.intersection(key.form.placing)))} without "
+                    f"updating `{name}` of {key.slot}",
+                    f"add `SET {name} = {text}`",
                     write.id,
                 )
 
 
-def _check_copies(
-    report: Report,
-    write: Write,
-    action: Action,
-    entity: Entity,
-    changes: tuple[Change, ...],
-    written_items: set[ItemName],
-) -> None:
-    changed_names = {change.attribute for change in changes}
-    for copy in report.design.copies:
-        if copy.entity != entity.name or copy.item_name in written_items:
-            continue
+def _check_copies(report: Report, step: Step, written_items: set[ItemName]) -> None:
+    """Copies that a write leaves as they were."""
+    write, entity = step.write, step.entity
+    for copy in copies_of(entity, report.design):
         # A copy of some attributes stays as it is when others change.
-        is_whole = not copy.attributes
-        if not action.updates or is_whole or not changed_names.isdisjoint(_attributes_of_copy(copy)):
+        held_names = held(copy, report.design, entity)
+        is_unaffected = step.action.updates and copy.attributes and step.changed.isdisjoint(held_names)
+        if copy.item_name not in written_items and not is_unaffected:
             report.say(
                 codes.STALE_COPY,
                 f"{write.id} writes {entity.name} without updating its copy `{copy.copy}`",
-                f"add the {action.verb} of {copy.name} to the transaction",
+                f"add the {step.verb} of {copy.name} to the transaction",
                 write.id,
             )
+
+
+def _check_construct_items(report: Report, step: Step, written_items: set[ItemName]) -> None:
+    """Items of constructs that a write leaves as they were: guards, shards, versions."""
+    write, entity = step.write, step.entity
     for construct in added_constructs(entity, report.design):
-        if construct.item_name in written_items:
-            continue
-        if any(construct.expand(action, _item_changes(changes), report.design)):
+        is_written = construct.item_name in written_items
+        if not is_written and any(construct.expand(step.action, _item_changes(step.changes), report.design)):
             report.say(
                 codes.STALE_COPY,
                 f"{write.id} writes {entity.name} without `{construct.item_name}`",
@@ -226,34 +238,12 @@ def _check_copies(
             )
 
 
-def _attributes_of_copy(copy: Item) -> set[str]:
-    """The attributes that a copy lists, and those of its keys."""
-    names = set(copy.attributes)
-    for facet in copy.facets:
-        for text in (*facet.pk, *facet.sk):
-            names.update(fields_of(text))
-    return names
-
-
 def _check_repeated_actions(report: Report, write: Write, operation: Operation | None) -> None:
     """Two actions on one item: DynamoDB refuses a transaction that has them."""
-    resolved = resolve_write(report.workload, write)
-    repeated_names = _entities_written_twice(write.actions)
-    expected_times = Counter(action.entity for action in write.actions)
-    expected_times.update(item.entity.name for item in resolved.checked)
-    changed_names = {name for step in resolved.steps for name in step.changed}
-    transactions = operation.requests if operation else ()
-    for request in [request for request in transactions if request.call is Call.TRANSACT_WRITE]:
-        # The items of a construct, such as earlier versions, have different keys, whose templates are the same.
-        single_actions = [action for action in request.actions if not action.many and not action.item.construct]
-        times_by_item = Counter((action.item, action.pk, action.sk) for action in single_actions)
-        for (item, pk, sk), times in times_by_item.items():
-            # A Delete and a Put under a changing key are two items: the old and the new one. For a sparse
-            # copy only one of them is sent.
-            key_names = {*fields_of(pk), *fields_of(sk), *_condition_attributes(report, item)}
-            if times > max(1, expected_times[str(item)]) and changed_names.isdisjoint(key_names):
-                repeated_names.add(str(item))
-    for name in sorted(repeated_names):
+    names = _entities_written_twice(write.actions)
+    if operation is not None:
+        names |= _items_written_twice(report, write, operation)
+    for name in sorted(names):
         report.say(
             codes.TWICE,
             f"{write.id} has two actions on the same {name} in one transaction",
@@ -271,13 +261,34 @@ def _entities_written_twice(actions: Sequence[Action]) -> set[str]:
     return names
 
 
+def _items_written_twice(report: Report, write: Write, operation: Operation) -> set[str]:
+    """The items that a transaction of an operation writes more often than the document says."""
+    resolved_write = resolve_write(report.workload, write)
+    expected_times = Counter(action.entity for action in write.actions)
+    expected_times.update(item.entity.name for item in resolved_write.checked)
+    changed_names: set[str] = set().union(*(step.changed for step in resolved_write.steps))
+    names: set[str] = set()
+    for request in operation.requests:
+        if request.call is not Call.TRANSACT_WRITE:
+            continue
+        # The items of a construct, such as earlier versions, have different keys, whose templates are the same.
+        single_actions = [action for action in request.actions if not action.many and not action.item.construct]
+        times_by_item = Counter((action.item, action.pk, action.sk) for action in single_actions)
+        for (item, pk, sk), times in times_by_item.items():
+            # A Delete and a Put under a changing key are two items: the old and the new one. For a sparse
+            # copy only one of them is sent.
+            key_names = {*fields_of(pk), *fields_of(sk), *_condition_attributes(report, item)}
+            if times > max(1, expected_times[str(item)]) and changed_names.isdisjoint(key_names):
+                names.add(str(item))
+    return names
+
+
 def _condition_attributes(report: Report, item: ItemName) -> set[str]:
     """The attributes that decide whether a copy exists."""
-    names: set[str] = set()
-    for copy in report.design.copies:
-        if copy.item_name == item and copy.facets:
-            names.update(when.attribute for when in copy.facets[0].when)
-    return names
+    copy = report.design.item(item.entity, item.copy)
+    if copy is None or copy.item_name != item or not item.copy or not copy.facets:
+        return set()
+    return {when.attribute for when in copy.facets[0].when}
 
 
 def _is_on_same_item(action: Action, other: Action) -> bool:
@@ -288,7 +299,7 @@ def _is_on_same_item(action: Action, other: Action) -> bool:
 def _check_atomicity(report: Report, write: Write, operation: Operation) -> None:
     calls = [request.call for request in operation.requests]
     batches = [request for request in operation.requests if request.call is Call.BATCH_WRITE]
-    has_conditions = any(a.conditions for request in batches for a in request.actions)
+    has_conditions = any(any(action.conditions for action in batch.actions) for batch in batches)
     if batches and (write.atomic or has_conditions):
         reason = "must be atomic" if write.atomic else "has conditions"
         report.say(
@@ -300,18 +311,17 @@ def _check_atomicity(report: Report, write: Write, operation: Operation) -> None
 
 
 def _check_computed_values(report: Report, write: Write, operation: Operation) -> None:
-    for request in operation.requests:
-        for action in request.actions:
-            entity = report.workload.entity(action.item.entity)
-            for change in action.changes:
-                attribute = entity.attribute(change.attribute) if entity else None
-                if _needs_value(change) and (attribute is None or attribute.optional):
-                    report.say(
-                        codes.COUNTER,
-                        f"{write.id}: `{change_text(change)}` fails on an item without `{change.attribute}`",
-                        _fix_for_absent(change, attribute),
-                        write.id,
-                    )
+    for action in operation.actions:
+        entity = report.workload.entity(action.item.entity)
+        for change in action.changes:
+            attribute = entity.attribute(change.attribute) if entity else None
+            if _needs_value(change) and (attribute is None or attribute.optional):
+                report.say(
+                    codes.COUNTER,
+                    f"{write.id}: `{change_text(change)}` fails on an item without `{change.attribute}`",
+                    _fix_for_absent(change, attribute),
+                    write.id,
+                )
 
 
 def _needs_value(change: ItemChange) -> bool:
@@ -339,10 +349,7 @@ def _check_repeated_attributes(report: Report, write: Write) -> None:
         for change in changes(write, action, entity):
             for other, attribute in _attributes_copied_from(report, f"{entity.name}.{change.attribute}"):
                 # In this write, or in a separate one that goes through the copies.
-                is_updated_here = any(
-                    action.entity == other.name and action.verb is not Verb.DELETE for action in write.actions
-                )
-                if not is_updated_here and not report.changers(other, attribute.name):
+                if not _stores(write, other) and not report.changers(other, attribute.name):
                     report.say(
                         codes.STALE_ATTRIBUTE,
                         f"{write.id} changes {entity.name}.{change.attribute}, and "
@@ -350,6 +357,10 @@ def _check_repeated_attributes(report: Report, write: Write) -> None:
                         _fix_for_copy(write, change, other, attribute.name),
                         write.id,
                     )
+
+
+def _stores(write: Write, entity: Entity) -> bool:
+    return any(action.entity == entity.name and action.verb is not Verb.DELETE for action in write.actions)
 
 
 def _attributes_copied_from(report: Report, source: str) -> Iterator[tuple[Entity, Attribute]]:
@@ -365,7 +376,7 @@ def _fix_for_copy(write: Write, change: Change, other: Entity, name: str) -> str
     snapshot = f"mark it `snapshot of` instead of `copy of`, if `{name}` is to stay as it was"
     if change.op is not ChangeOp.SET:
         return f"{snapshot}; or set it in a write of its own: `update {other.name}[] ({name})`"
-    inputs = frozenset(i.attribute for i in write.inputs)
+    inputs = frozenset(input_.attribute for input_ in write.inputs)
     value = write_value(change.value or Value(param=change.attribute), inputs)
     return f"add `update {other.name}[] ({name} = {value})` to what {write.id} writes; or {snapshot}"
 

@@ -6,6 +6,7 @@ The keys decide. The rows are for people.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain
 
 from prejoin.design import codes
 from prejoin.design.document import headings
@@ -28,8 +29,8 @@ def read_rows_of(pattern: Pattern, operation: Operation) -> Iterator[Cells]:
 
 def write_rows_of(pattern: Pattern, operation: Operation, key: str) -> Iterator[Cells]:
     """The rows of a write or delete: one for each item. `key` is the partition key of the table."""
-    rows = [row for request in operation.requests for row in _action_rows(request, key)]
-    yield from _complete_rows(pattern, operation, rows)
+    rows = chain.from_iterable(_action_rows(request, key) for request in operation.requests)
+    yield from _complete_rows(pattern, operation, list(rows))
 
 
 def rows_of(pattern: Pattern, operation: Operation, key: str) -> Iterator[Cells]:

@@ -70,16 +70,15 @@ def facts(
 
 
 def _structures_line(design: Design) -> str:
-    numbers = (
-        (len(design.indexes), "index", "indexes"),
-        (len(design.copies), "copy", "copies"),
-        (len(design.guards), "guard", "guards"),
-        (len(design.counters), "sharded counter", "sharded counters"),
-        (1 if design.stores else 0, "object store", "object stores"),
-    )
-    structures = [count(number, singular, plural) for number, singular, plural in numbers if number]
     entities = count(len({item.entity for item in design.items}), "entity", "entities")
-    return f"one table for {entities}, {', '.join(structures) or 'no index and no copy'}"
+    return f"one table for {entities}, {', '.join(structure_words(design)) or 'no index and no copy'}"
+
+
+def structure_words(design: Design) -> list[str]:
+    """The structures of a design beside its table: `2 indexes`, `1 copy`."""
+    plurals = {"index": "indexes", "copy": "copies"}
+    counts = design.structure_counts()
+    return [count(number, word, plurals.get(word, "")) for word, number in counts.items() if number]
 
 
 def _risk_lines(design: Design, workload: Workload, validation: Sequence[Validation]) -> Iterator[str]:
@@ -145,10 +144,10 @@ def _number_format_lines(design: Design, workload: Workload) -> Iterator[str]:
 
 def _key_fields(item: Item, types: Mapping[str, Type], design: Design) -> Iterator[KeyField]:
     """The fields in the keys of an item. Templates that cannot be read have none: checks report them."""
-    texts = [text for facet in item.facets for text in (*facet.pk, *facet.sk)]
-    for text in texts:
-        with suppress(TemplateError):
-            yield from Template.of(text, types, design.separator, design.raw_keys).fields
+    for facet in item.facets:
+        for text in facet.templates:
+            with suppress(TemplateError):
+                yield from Template.of(text, types, design.separator, design.raw_keys).fields
 
 
 def _number_example(encoding: Encoding) -> str:

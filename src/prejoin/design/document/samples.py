@@ -11,6 +11,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from hashlib import sha256
 
+from prejoin.design.mapping.addressing import held
 from prejoin.design.model import Design, Facet, Item, Slot, When
 from prejoin.keys import KeyValueError, Template, TemplateError, fields_of
 from prejoin.keys.template.encoding import encode_datetime
@@ -37,19 +38,26 @@ def sample_values(
     paths = {name: f"/docs/{2025 + (name in varying_names)}" for name in _path_attributes(design, entity)}
     decided_values = {**paths, **(known or {})}
     for condition in conditions:
-        attribute = entity.attribute(condition.attribute)
-        if condition.absent:
-            decided_values[condition.attribute] = None
-        elif attribute and condition.values:
-            # Checks report a value that the attribute cannot have.
-            with suppress(ValueError, ArithmeticError):
-                decided_values[condition.attribute] = constant(condition.values[0], attribute.type)
-    required = _required_attributes(design, entity)
-    required.update(condition.attribute for condition in conditions if not condition.absent)
+        decided_values |= _value_of_condition(entity, condition)
+    required_names = _required_attributes(design, entity)
+    required_names.update(condition.attribute for condition in conditions if not condition.absent)
     # What a key requires is never absent: without it there would be no key to show.
-    for name in [name for name, value in decided_values.items() if value is None and name in required]:
-        del decided_values[name]
-    return plausible_values(workload, entity, varying_names, decided_values, required)
+    for name in required_names & decided_values.keys():
+        if decided_values[name] is None:
+            del decided_values[name]
+    return plausible_values(workload, entity, varying_names, decided_values, required_names)
+
+
+def _value_of_condition(entity: Entity, condition: When) -> dict[str, object]:
+    """The value that a condition of a sparse key demands; none if several would do."""
+    if condition.absent:
+        return {condition.attribute: None}
+    attribute = entity.attribute(condition.attribute)
+    if attribute is not None and condition.values:
+        # Checks report a value that the attribute cannot have.
+        with suppress(ValueError, ArithmeticError):
+            return {condition.attribute: constant(condition.values[0], attribute.type)}
+    return {}
 
 
 def sample_item(design: Design, workload: Workload, item: Item, second: Iterable[str] = ()) -> dict[str, object]:
@@ -66,7 +74,7 @@ def sample_item(design: Design, workload: Workload, item: Item, second: Iterable
         if slot and _is_in_slot(facet, values):
             keys |= dict(written_key(design, entity, slot, facet, values))
     sample = {**keys, design.type_attribute: item.tag}
-    stored_names = held_attributes(design, item) if item.attributes else set(values)
+    stored_names = held(item, design, entity)
     for name, value in values.items():
         if name in stored_names and name not in keys:
             sample[name] = plain(value)
@@ -76,10 +84,9 @@ def sample_item(design: Design, workload: Workload, item: Item, second: Iterable
 def held_attributes(design: Design, item: Item) -> set[str]:
     """The attributes of a copy: the listed ones, and those of its keys and of its item's keys."""
     original = design.item(item.entity)
-    facets = (*item.facets, *(original.facets[:1] if original else ()))
     names = set(item.attributes)
-    for facet in facets:
-        names |= _names_in(facet.pk) | _names_in(facet.sk)
+    for facet in (*item.facets, *(original.facets[:1] if original else ())):
+        names |= facet.fields
     return names
 
 
@@ -87,39 +94,42 @@ def written_key(
     design: Design, entity: Entity, slot: Slot, facet: Facet, values: Values
 ) -> Iterator[tuple[str, object]]:
     """The attributes of a key with their values; the template if the values make no key."""
-    attributes = (*slot.pk, *slot.sk)
-    for attribute, text in zip(attributes, (*facet.pk, *facet.sk), strict=False):
-        if text == f"{{{attribute.name}}}" and attribute.name in values:
-            yield attribute.name, plain(values[attribute.name])  # the attribute is the key
+    for name, text in zip(slot.key_names, facet.templates, strict=False):
+        if text == f"{{{name}}}" and name in values:
+            yield name, plain(values[name])  # the attribute is the key
             continue
         try:
             template = Template.of(text, entity.types, design.separator, design.raw_keys)
-            yield attribute.name, template.build({**dict.fromkeys(fields_of(text)), **values})
+            yield name, template.build({**dict.fromkeys(fields_of(text)), **values})
         except (TemplateError, KeyValueError):
-            yield attribute.name, text
+            yield name, text
 
 
 def varying(entity: Entity, facet: Facet) -> tuple[str, ...]:
     """The attributes that differ between two items of one partition: those of the sort key alone."""
-    fixed = _names_in(facet.pk) | {condition.attribute for condition in facet.when}
-    unique_groups: list[tuple[str, ...]] = [(attribute.name,) for attribute in entity.attributes if attribute.unique]
-    unique_groups += [tuple(attribute.name for attribute in entity.id), *entity.unique]
-    unique_groups = [group for group in unique_groups if group]
-    if any(fixed.issuperset(group) for group in unique_groups):
+    fixed_names = {condition.attribute for condition in facet.when}.union(*map(fields_of, facet.pk))
+    groups = list(_unique_groups(entity))
+    if any(fixed_names.issuperset(group) for group in groups):
         return ()  # there is only one such item
-    sort_names = [name for text in facet.sk for name in fields_of(text)]
-    names = {name: None for name in sort_names if name not in fixed and entity.attribute(name)}
+    names: dict[str, None] = {}
+    for text in facet.sk:
+        names.update((name, None) for name in fields_of(text) if name not in fixed_names and entity.attribute(name))
     if names:
         # The second sample is another item, so one attribute of each unique group has to differ, too.
-        for group in unique_groups:
+        for group in groups:
             if names.keys().isdisjoint(group):
-                names[next(name for name in group if name not in fixed)] = None
+                names[next(name for name in group if name not in fixed_names)] = None
     return tuple(names)
 
 
-def _names_in(texts: Iterable[str]) -> set[str]:
-    """The attributes in key templates."""
-    return {name for text in texts for name in fields_of(text)}
+def _unique_groups(entity: Entity) -> Iterator[tuple[str, ...]]:
+    """The attributes that no two items have in common: unique values, the id, and what is unique together."""
+    for attribute in entity.attributes:
+        if attribute.unique:
+            yield (attribute.name,)
+    if entity.id:
+        yield tuple(part.name for part in entity.id)
+    yield from filter(None, entity.unique)
 
 
 def plain(value: object) -> object:
@@ -151,9 +161,9 @@ def _is_in_slot(facet: Facet, values: Values) -> bool:
 def _is_met(condition: When, value: object) -> bool:
     if condition.absent or value is None:
         return condition.absent and value is None
-    stored = plain(value)
+    plain_value = plain(value)
     # Conditions are written as in documents: `paid is true`, not Python's `True`.
-    text = str(stored).lower() if isinstance(stored, bool) else str(stored)
+    text = str(plain_value).lower() if isinstance(plain_value, bool) else str(plain_value)
     return not condition.values or text in condition.values
 
 
@@ -176,5 +186,8 @@ def _path_attributes(design: Design, entity: Entity) -> set[str]:
 
 def _key_texts(design: Design, entity: Entity) -> list[str]:
     """The templates of all keys of an entity, with those of its copies."""
-    facets = [facet for item in design.items if item.entity == entity.name for facet in item.facets]
-    return [text for facet in facets for text in (*facet.pk, *facet.sk)]
+    texts: list[str] = []
+    for item in design.items:
+        for facet in item.facets if item.entity == entity.name else ():
+            texts += facet.templates
+    return texts

@@ -27,7 +27,7 @@ from prejoin.design.document.cells import (
 )
 from prejoin.design.document.operation_rows import Cells, rows_of
 from prejoin.design.document.read_document import parse_document, read_document
-from prejoin.design.document.review import ExpensiveLine, dearest, facts
+from prejoin.design.document.review import ExpensiveLine, dearest, facts, structure_words
 from prejoin.design.document.samples import plain, sample_item, sample_values, varying, written_key
 from prejoin.design.document.tables import (
     COLLECTIONS,
@@ -224,18 +224,9 @@ class _Document:
 
     def _summary(self) -> str:
         design = self.design
-        counts = (
-            (1, "table"),
-            (len(design.indexes), "index"),
-            (len(design.copies), "copy"),
-            (len(design.guards), "guard"),
-            (len(design.counters), "sharded counter"),
-            (1 if design.stores else 0, "object store"),
-        )
-        served_count = sum(operation.served for operation in design.operations)
+        served_count = len(design.operations) - len(design.unserved)
         patterns = f"{served_count} of {len(design.operations)} access patterns served"
-        structures = ", ".join(_count_text(number, noun) for number, noun in counts if number)
-        return f"{structures}; {patterns}"
+        return f"{', '.join(['1 table', *structure_words(design)])}; {patterns}"
 
     def _review(self) -> Iterator[str]:
         cost = bill(self.workload, self.design)
@@ -375,12 +366,17 @@ class _Document:
     # --- What follows from them -------------------------------------------------------------------------------------
 
     def _reads(self) -> Iterator[str]:
-        rows = [(pattern.id, row) for pattern in self.workload.reads for row in self._operation_rows(pattern)]
-        yield self._table(headings.READS, READS, rows)
+        yield self._table(headings.READS, READS, self._rows_of(self.workload.reads))
 
     def _writes(self, name: str, patterns: Sequence[Pattern]) -> Iterator[str]:
-        rows = [(pattern.id, row) for pattern in patterns for row in self._operation_rows(pattern)]
-        yield self._table(name, WRITES, rows)
+        yield self._table(name, WRITES, self._rows_of(patterns))
+
+    def _rows_of(self, patterns: Sequence[Pattern]) -> list[tuple[str, Cells]]:
+        """The rows of patterns, each with its pattern."""
+        rows: list[tuple[str, Cells]] = []
+        for pattern in patterns:
+            rows += [(pattern.id, row) for row in self._operation_rows(pattern)]
+        return rows
 
     def _operation_rows(self, pattern: Pattern) -> Iterator[Cells]:
         operation = self.design.operation(pattern.id)
@@ -438,15 +434,6 @@ def item_title(item: Item) -> str:
 def _title(workload: Workload) -> str:
     title = " ".join(workload.title.split())
     return f"{write_heading(title)}: {headings.TITLE}" if title else headings.TITLE.capitalize()
-
-
-def _count_text(count: int, word: str) -> str:
-    """
-    >>> _count_text(2, "index"), _count_text(1, "copy"), _count_text(3, "copy")
-    ('2 indexes', '1 copy', '3 copies')
-    """
-    plurals = {"index": "indexes", "copy": "copies"}
-    return f"{count} {word if count == 1 else plurals.get(word, word + 's')}"
 
 
 def _decision(choice: Choice) -> str:

@@ -56,10 +56,9 @@ def _bounded_numbers(operation: Operation, workload: Workload) -> list[str]:
     These need a condition in the request: only DynamoDB knows the sum.
     """
     names: dict[str, None] = {}
-    actions = [action for request in operation.requests for action in request.actions if action.item.is_own]
-    for action in actions:
+    for action in operation.actions:
         entity = workload.entity(action.item.entity)
-        if entity is None:
+        if entity is None or not action.item.is_own:
             continue
         for change in action.changes:
             attribute = entity.attribute(change.attribute)
@@ -98,9 +97,9 @@ def _presence_sentences(operation: Operation, workload: Workload, design: Design
 
 def _value_sources(requests: Iterable[LiteralRequest]) -> Iterator[Source]:
     """The sources of the values in the expressions of writes."""
-    items = [item for request in requests if isinstance(request, WriteRequest) for item in request.items]
-    for item in items:
-        yield from item.placeholders.values.values()
-        # The request that is sent instead in another case has values of its own.
-        if item.otherwise is not None:
-            yield from item.otherwise.placeholders.values.values()
+    for request in requests:
+        for item in request.items if isinstance(request, WriteRequest) else ():
+            yield from item.placeholders.values.values()
+            # The request that is sent instead in another case has values of its own.
+            if item.otherwise is not None:
+                yield from item.otherwise.placeholders.values.values()

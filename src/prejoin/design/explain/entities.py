@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -44,7 +45,7 @@ def explain_entities(
             *_counter_sentences(workload, entity, design),
             *_large_content_sentences(workload, design, entity),
             *(_refresh_sentence(refresh, design) for refresh in all_refreshes if refresh.bound.entity is entity),
-            *(text for construct in constructs_of(entity) for text in construct.explanation(design)),
+            *chain.from_iterable(construct.explanation(design) for construct in constructs_of(entity)),
             *_storage_sentences(workload, entity),
             *_other_places_sentences(entity_keys),
             *costs.write_sentences.get(entity.name, ()),
@@ -72,18 +73,19 @@ def _shared_partition_sentences(
     is_first = table_key.sk.startswith(separator)
     collection_reads = _collection_reads(table_key, read_plans)
     if collection_reads:
-        others: dict[str, None] = {}
+        companions: dict[str, None] = {}
         for read in collection_reads:
-            others.update((name, None) for name in read_plans[read].lookup.entities if name != table_key.entity)
+            companions.update(dict.fromkeys(read_plans[read].lookup.entities))
+        companions.pop(table_key.entity, None)
         reads = f"{listed(collection_reads)} {verb(collection_reads, 'reads', 'read')}"
-        yield f"It shares an item collection with {listed(others)}, which {reads} in one request."
+        yield f"It shares an item collection with {listed(companions)}, which {reads} in one request."
         if is_first:
             yield f"The sort key begins with `{separator}`, which sorts before letters, to keep the order of that read."
         return
     neighbours = [key for key in keys if _is_neighbour(key, table_key)]
     if neighbours:
         yield f"It shares its partitions with {listed(dict.fromkeys(key.entity for key in neighbours))}."
-        spared_by = natural_order(read for key in neighbours for read in _collection_reads(key, read_plans))
+        spared_by = natural_order(chain.from_iterable(_collection_reads(key, read_plans) for key in neighbours))
         if is_first and spared_by:
             reads = f"{listed(spared_by)} {verb(spared_by, 'does', 'do')}"
             yield f"The sort key begins with `{separator}`, which sorts before letters, so that {reads} not read it."

@@ -71,9 +71,11 @@ def _table_sentences(design: Design, costs: Costs) -> Iterator[str]:
     entity_names = dict.fromkeys(item.entity for item in design.items)
     structures = f"{count(len(design.indexes), 'index', 'indexes')} and {count(len(design.copies), 'copy', 'copies')}"
     yield f"One table holds {count(len(entity_names), 'entity', 'entities')}, with {structures}."
-    unserved = [operation.pattern for operation in design.operations if not operation.served]
-    served_count = len(design.operations) - len(unserved)
-    exceptions = f"; {listed(unserved)} {verb(unserved, 'is', 'are')} not" if unserved else ""
+    unserved_patterns = [operation.pattern for operation in design.operations if not operation.served]
+    served_count = len(design.operations) - len(unserved_patterns)
+    exceptions = ""
+    if unserved_patterns:
+        exceptions = f"; {listed(unserved_patterns)} {verb(unserved_patterns, 'is', 'are')} not"
     patterns = count(len(design.operations), "access pattern")
     yield f"{served_count} of {patterns} {verb(range(served_count), 'is', 'are')} served{exceptions}."
     background = f"{money(costs.background)} in the background, " if costs.bill.background else ""

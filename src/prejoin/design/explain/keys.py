@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -205,7 +206,7 @@ def _partition_sentence(key: AboutKey, entity: Entity, has_writes: bool) -> str:
         reason = f", because {listed(key.patterns)} {verb(key.patterns, 'gives', 'give')} no id" if key.patterns else ""
         return f"All items share one partition key{split}{reason}."
     names = coded(dict.fromkeys(part.attribute for part in parts))
-    if reads := natural_order(read for part in parts for read in part.patterns):
+    if reads := natural_order(chain.from_iterable(part.patterns for part in parts)):
         return f"The partition key has {names}, {verb(parts, 'an input', 'inputs')} of {listed(reads)}{split}."
     text = f"The partition key has {names}{split}."
     if key.slot != TABLE or key.copy:

@@ -165,7 +165,8 @@ def _declared_limit(entity: Entity, pk: Sequence[str]) -> float:
     """The most items that the application allows under a parent, if nothing but the parent is in the partition key."""
     if len(pk) != 1:
         return 0.0
-    return max((limit.count or 0.0 for limit in entity.cardinality if limit.at_most and limit.per), default=0.0)
+    limits = [limit for limit in entity.cardinality if limit.at_most and limit.per]
+    return max((limit.count or 0.0 for limit in limits), default=0.0)
 
 
 def _with_neighbours(partition: AboutPartition, sharing: Sequence[AboutPartition]) -> AboutPartition:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import assert_never
 
 from prejoin.design.cost.bill import bill
@@ -22,7 +23,7 @@ def explain_indexes(
     explanations = []
     for slot in design.indexes:
         index_keys = tuple(key for key in keys if key.slot == slot.name)
-        patterns = tuple(natural_order(read for key in index_keys for read in key.patterns))
+        patterns = tuple(natural_order(chain.from_iterable(key.patterns for key in index_keys)))
         dollars = costs.indexes[slot.name]
         sentences = tuple(_index_sentences(workload, design, slot, index_keys, patterns, dollars))
         projection = _projection_text(slot.projection)
@@ -142,7 +143,7 @@ def explain_copies(workload: Workload, design: Design, keys: Sequence[AboutKey],
     explanations = []
     for item in design.copies:
         copy_keys = tuple(key for key in keys if (key.entity, key.copy) == (item.entity, item.copy))
-        patterns = tuple(natural_order(read for key in copy_keys for read in key.patterns))
+        patterns = tuple(natural_order(chain.from_iterable(key.patterns for key in copy_keys)))
         writers = tuple(operation.pattern for operation in design.operations if _writes_item(operation, item.item_name))
         dollars = costs.copies[item.name]
         sentences = tuple(_copy_sentences(workload, copy_keys, writers, dollars))
@@ -151,7 +152,7 @@ def explain_copies(workload: Workload, design: Design, keys: Sequence[AboutKey],
 
 
 def _writes_item(operation: Operation, name: ItemName) -> bool:
-    return any(action.item == name for request in operation.requests for action in request.actions)
+    return any(action.item == name for action in operation.actions)
 
 
 def _copy_sentences(

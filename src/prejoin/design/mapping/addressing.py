@@ -12,12 +12,7 @@ from prejoin.design.mapping.facets import held_by
 from prejoin.design.model import Design, Facet, Item, When
 from prejoin.keys import Lookup, Plan, fields_of
 from prejoin.workload.lookup import identified
-from prejoin.workload.model import (
-    Change,
-    ChangeOp,
-    Entity,
-    Verb,
-)
+from prejoin.workload.model import Change, ChangeOp, Entity, Verb
 from prejoin.workload.optional_inputs import is_optional
 from prejoin.workload.program.resolved_write import Step
 
@@ -33,16 +28,24 @@ def finding(facets: Iterable[keys.Facet], entity: Entity, names: frozenset[str])
         return None
     ask = Lookup.of(entity.name, equal=names, filtered=names)
     # Keys of other entities may lie between those of this one.
-    plan = keys.plan([f for f in facets if f.entity != entity.name or _finds(keys.plan((f,), ask), entity)], ask)
+    usable_facets = [facet for facet in facets if facet.entity != entity.name or _finds(facet, ask, entity)]
+    plan = keys.plan(usable_facets, ask)
     return plan if isinstance(plan, Plan) else None
 
 
-def _finds(plan: Plan | keys.Refusal, entity: Entity) -> bool:
-    if not isinstance(plan, Plan) or not plan.filtered:
-        return isinstance(plan, Plan)
+def _finds(facet: keys.Facet, ask: Lookup, entity: Entity) -> bool:
+    """Whether a key alone finds the items, or all of them under a key that identifies the item."""
+    plan = keys.plan((facet,), ask)
+    if not isinstance(plan, Plan):
+        return False
+    if not plan.filtered:
+        return True
     # A part that is made of a value, such as its shard, does not tell the value.
-    pk_names = {field.attribute for field in plan.facets[0].pk.fields if not field.encoding.derived} | {*plan.prefix}
-    return identified(entity, pk_names) or any(a.generated and a.name in pk_names for a in entity.id)
+    whole_fields = [field for field in facet.pk.fields if not field.encoding.derived]
+    names = {*plan.prefix, *(field.attribute for field in whole_fields)}
+    # A generated part of an id is unique by itself.
+    generated_names = {attribute.name for attribute in entity.id if attribute.generated}
+    return identified(entity, names) or not names.isdisjoint(generated_names)
 
 
 def sought(step: Step, facets: Sequence[keys.Facet], names: frozenset[str]) -> frozenset[str]:
@@ -62,55 +65,79 @@ def unknown(step: Step, design: Design, names: frozenset[str]) -> set[str]:
 
     A put may replace an item with other values, whatever the caller gives. An index key is written anew, so only its
     new values are needed. A copy or a construct's item is addressed by its old values.
+
+    An example is `update Order (status)` with the input `orderId`, and an index with the key `STATUS#{status}` /
+    `{placedAt}#{orderId}`: the new key needs `placedAt`, which the caller does not give.
     """
-    entity = step.entity
-    item = design.item(entity.name)
+    item = design.item(step.entity.name)
     if item is None:
         return set()
-    copies = [other for other in design.items if other.entity == entity.name and other.copy]
-    always: set[str] = set()
+    required_names: set[str] = set()
     needed_names: set[str] = set()
-    for bound in all_constructs(entity, design):
-        always |= bound.depends(step.action)
+    for bound in all_constructs(step.entity, design):
+        required_names |= bound.depends(step.action)
         needed_names |= bound.located_by(step.action, step.changed, design)
-    base_names = attributes_of(item.facets[0])
+    base_names = item.facets[0].fields
     match step.verb:
         case Verb.PUT:
             names = frozenset()
-            needed_names.update(*(placing(copy.facets[0]) for copy in copies))
+            needed_names |= places_of_copies(step.entity, design)
         case Verb.DELETE:
-            needed_names.update(*(placing(copy.facets[0]) for copy in copies))
+            needed_names |= places_of_copies(step.entity, design)
         case Verb.UPDATE | Verb.UPSERT:
-            changed_names = step.changed - base_names  # an upsert sets parts of its key to the same
-            # An increment needs the current value, whatever it was when the item was found.
-            names -= changed_names - _settled_names(step)
-            for facet in item.facets[1:]:
-                needed_names |= _needed_by_index(step, facet, design, changed_names)
-            optional_names = {change.attribute for change in step.changes if is_optional(step.write, change)}
-            settled_names = _settled_names(step) - optional_names
-            for copy in copies:
-                held_names = held(copy, design, entity)
-                needed_names |= _of_copy(copy, held_names, design, entity, changed_names, settled_names)
+            # An upsert sets parts of its key to the same. An increment needs the current value, whatever it was when
+            # the item was found.
+            names -= step.changed - base_names - settled_names(step)
+            needed_names |= _needed_by_changes(step, item, design)
         case Verb.CREATE | Verb.EXPIRE:
             pass
         case _:
             assert_never(step.verb)
-    return always | (needed_names - names - base_names)
+    return required_names | (needed_names - names - base_names)
 
 
-def _settled_names(step: Step) -> set[str]:
+def copies_of(entity: Entity, design: Design) -> list[Item]:
+    return [item for item in design.copies if item.entity == entity.name]
+
+
+def places_of_copies(entity: Entity, design: Design) -> set[str]:
+    """The attributes that decide where the copies of an item are."""
+    names: set[str] = set()
+    for copy in copies_of(entity, design):
+        names |= placing(copy.facets[0])
+    return names
+
+
+def settled_names(step: Step) -> set[str]:
     """The attributes whose new values do not depend on the old ones."""
     return {change.attribute for change in step.changes if change.op in (ChangeOp.SET, ChangeOp.REMOVE)}
 
 
+def _optional_names(step: Step) -> set[str]:
+    """The attributes whose new values the caller may leave out."""
+    return {change.attribute for change in step.changes if is_optional(step.write, change)}
+
+
+def _needed_by_changes(step: Step, item: Item, design: Design) -> set[str]:
+    """The attributes that the index keys and copies of an item need when it changes."""
+    changed_names = step.changed - item.facets[0].fields
+    names: set[str] = set()
+    for facet in item.facets[1:]:
+        names |= _needed_by_index(step, facet, design, changed_names)
+    new_names = settled_names(step) - _optional_names(step)
+    for copy in copies_of(step.entity, design):
+        names |= _of_copy(copy, design, step.entity, changed_names, new_names)
+    return names
+
+
 def _needed_by_index(step: Step, facet: Facet, design: Design, changed_names: Set[str]) -> set[str]:
     """The attributes that an update needs of an index key, beside the new values that it sets."""
-    optional_names = {change.attribute for change in step.changes if is_optional(step.write, change)}
+    optional_names = _optional_names(step)
     sure_changes = [change for change in step.changes if change.attribute not in optional_names]
     # A change that may be left out leaves the current value, unless the key depends on nothing else that changes: then
     # the key stays, too.
     is_only_change = len(changed_names & placing(facet)) == 1
-    new_names = _settled_names(step) if is_only_change else _settled_names(step) - optional_names
+    new_names = settled_names(step) if is_only_change else settled_names(step) - optional_names
     needed_names: set[str] = set()
     if not leaves(facet, sure_changes):
         needed_names |= rewritten(facet, design, step.entity, changed_names)
@@ -122,40 +149,47 @@ def _needed_by_index(step: Step, facet: Facet, design: Design, changed_names: Se
 def leaves(facet: Facet, changes: Iterable[Change]) -> bool:
     """Whether a change takes an item out of a sparse facet, whatever the item was: then its key need not be known."""
     for change in changes:
-        for when in (w for w in facet.when if w.attribute == change.attribute):
-            if when.absent:
-                out = change.op is ChangeOp.SET
-            else:
-                const = change.value.const if change.value and change.op is ChangeOp.SET else None
-                out = change.op is ChangeOp.REMOVE or (
-                    const is not None and bool(when.values) and const not in when.values
-                )
-            if out:
+        for when in facet.when:
+            if when.attribute == change.attribute and _contradicts(change, when):
                 return True
     return False
 
 
+def _contradicts(change: Change, when: When) -> bool:
+    """Whether a condition of a sparse facet is never true after a change of its attribute."""
+    if when.absent:
+        return change.op is ChangeOp.SET
+    if change.op is ChangeOp.REMOVE:
+        return True
+    const = change.value.const if change.value and change.op is ChangeOp.SET else None
+    return const is not None and bool(when.values) and const not in when.values
+
+
 def _enters(facet: Facet, entity: Entity, changed_names: Set[str]) -> bool:
     """Whether an item that an upsert creates may be in a sparse facet: by the defaults, or by what the upsert sets."""
-
-    def holds(when: When) -> bool:
-        attribute = entity.attribute(when.attribute)
-        default = attribute.default if attribute else None
-        return default is None if when.absent else default is not None and (not when.values or default in when.values)
-
-    return bool(facet.when) and all(holds(when) for when in facet.when if when.attribute not in changed_names)
+    unchanged_conditions = [when for when in facet.when if when.attribute not in changed_names]
+    return bool(facet.when) and all(_holds_by_default(when, entity) for when in unchanged_conditions)
 
 
-def _of_copy(
-    copy: Item, holds: frozenset[str], design: Design, entity: Entity, changed_names: Set[str], settled_names: Set[str]
-) -> set[str]:
+def _holds_by_default(when: When, entity: Entity) -> bool:
+    attribute = entity.attribute(when.attribute)
+    default = attribute.default if attribute else None
+    if when.absent or default is None:
+        return when.absent and default is None
+    return not when.values or default in when.values
+
+
+def _of_copy(copy: Item, design: Design, entity: Entity, changed_names: Set[str], new_names: Set[str]) -> set[str]:
     """The attributes that an update needs of a copy: its key; or all of it, if it moves."""
+    held_names = held(copy, design, entity)
     if changed_names & placing(copy.facets[0]):
-        return set(holds)
-    if not changed_names & holds:
+        return set(held_names)
+    if not changed_names & held_names:
         return set()
-    keys_ = (rewritten(facet, design, entity, changed_names) - settled_names for facet in copy.facets[1:])
-    return placing(copy.facets[0]).union(*keys_)
+    names = placing(copy.facets[0])
+    for facet in copy.facets[1:]:
+        names |= rewritten(facet, design, entity, changed_names) - new_names
+    return names
 
 
 def rewritten(facet: Facet, design: Design, entity: Entity, changed_names: Set[str]) -> set[str]:
@@ -163,34 +197,35 @@ def rewritten(facet: Facet, design: Design, entity: Entity, changed_names: Set[s
     if facet.when or may_lack(facet, entity):
         return placing(facet) if changed_names & placing(facet) else set()
     slot = design.slot(facet.slot)
-    names = [k.name for k in (*slot.pk, *slot.sk)] if slot else []
-    key_names: set[str] = set()
-    for attribute, text in zip(names, (*facet.pk, *facet.sk), strict=False):
-        parts = set(fields_of(text))
-        if changed_names & parts and text != f"{{{attribute}}}":  # an attribute that is itself a key is not a template
-            key_names |= parts
-    return key_names
+    names: set[str] = set()
+    for attribute, text in zip(slot.key_names if slot else (), facet.templates, strict=False):
+        fields = fields_of(text)
+        is_natural = text == f"{{{attribute}}}"  # an attribute that is itself a key is not a template
+        if not is_natural and not changed_names.isdisjoint(fields):
+            names.update(fields)
+    return names
 
 
 def may_lack(facet: Facet, entity: Entity) -> bool:
-    """Whether items without an optional attribute are missing from a facet."""
-    texts = (*facet.pk, *facet.sk)
-    return any(
-        a.optional and any(re.search(rf"{{{re.escape(a.name)}[:}}]", text) for text in texts) for a in entity.attributes
-    )
+    """Whether items without an optional attribute are missing from a facet: `{name?}` would keep them there."""
+    text = " ".join(facet.templates)
+    for attribute in entity.attributes:
+        if attribute.optional and re.search(rf"{{{re.escape(attribute.name)}[:}}]", text):
+            return True
+    return False
 
 
 def placing(facet: Facet) -> set[str]:
     """The attributes that decide where an item is in a facet, and whether it is there."""
-    return attributes_of(facet) | {when.attribute for when in facet.when}
-
-
-def attributes_of(facet: Facet) -> set[str]:
-    """The attributes in the keys of a facet."""
-    return {name for text in (*facet.pk, *facet.sk) for name in fields_of(text)}
+    return {*facet.fields, *(when.attribute for when in facet.when)}
 
 
 def held(copy: Item, design: Design, entity: Entity) -> frozenset[str]:
     """The attributes of a copy."""
-    held_names = held_by(design, entity, copy)
-    return frozenset(a.name for a in entity.attributes) if held_names is None else held_names
+    names = held_by(design, entity, copy)
+    return frozenset(entity.types) if names is None else names
+
+
+def key_of(facet: Facet) -> tuple[str, str]:
+    """The templates of the key of an item in the table; the second one is empty if the table has no sort key."""
+    return facet.pk[0], facet.sk[0] if facet.sk else ""

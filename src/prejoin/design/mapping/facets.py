@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
@@ -43,8 +44,10 @@ def usable_facets(design: Design, workload: Workload) -> Iterator[keys.Facet]:
     """The facets of a design that may have mistakes, without those that cannot be keys. Checks report those."""
     for item in design.items:
         entity = workload.entity(item.entity)
-        for facet in (*item.facets, *_implicit_facets(design, entity, item)) if entity else ():
-            if entity and design.slot(facet.slot) and facet.pk:
+        if entity is None:
+            continue
+        for facet in (*item.facets, *_implicit_facets(design, entity, item)):
+            if design.slot(facet.slot) and facet.pk:
                 with suppress(keys.TemplateError):
                     yield planner_facet(design, entity, item, facet)
 
@@ -66,13 +69,23 @@ def planner_facet(design: Design, entity: Entity, item: Item, facet: Facet) -> k
     )
 
 
+def partition_names(facet: keys.Facet) -> tuple[str, ...]:
+    """The attributes that distinguish partitions, without shards, and without time buckets, which are all current."""
+    fields = [field for field in facet.pk.fields if not field.encoding.shards and not field.encoding.bucket]
+    return tuple(dict.fromkeys(field.attribute for field in fields))
+
+
+def shard_count(facet: keys.Facet) -> int:
+    return math.prod(field.encoding.shards or 1 for field in facet.pk.fields)
+
+
 def is_natural(texts: Iterable[str], attributes: Iterable[KeyAttribute]) -> bool:
     """Whether the key attributes of the slot are attributes of the entity itself.
 
     >>> is_natural(["{email}"], [KeyAttribute("email")]), is_natural(["{email}"], [KeyAttribute("GSI1PK")])
     (True, False)
     """
-    return list(texts) == [f"{{{a.name}}}" for a in attributes]
+    return tuple(texts) == _natural_texts(attributes)
 
 
 def unsaid_ending(design: Design, workload: Workload) -> str:
@@ -80,10 +93,12 @@ def unsaid_ending(design: Design, workload: Workload) -> str:
 
     It is also empty if an entity has text of that name: DynamoDB ignores it, and a schema would refuse it.
     """
-    entities = [e for e in workload.entities if design.item(e.name)]
-    namesakes = [a for e in entities if (a := e.attribute(design.ttl_attribute))]
-    if any(ending_in(e, design) for e in entities) or not all(a.type.numeric for a in namesakes):
-        return ""
+    for entity in workload.entities:
+        if design.item(entity.name) is None:
+            continue
+        namesake = entity.attribute(design.ttl_attribute)
+        if ending_in(entity, design) or (namesake is not None and not namesake.type.numeric):
+            return ""
     return design.ttl_attribute
 
 
@@ -110,23 +125,32 @@ def _implicit_facets(design: Design, entity: Entity, item: Item) -> Iterator[Fac
     types, held_names = entity.types, held_by(design, entity, item)
     for slot in design.indexes:
         # A local index has the table's partitions.
-        names = [a.name for a in (slot.sk if slot.local else (*slot.pk, *slot.sk))]
-        if item.facet(slot.name) is None and all(n in types and (held_names is None or n in held_names) for n in names):
-            pk, sk = (tuple(f"{{{a.name}}}" for a in side) for side in (slot.pk, slot.sk))
-            yield Facet(slot.name, item.facets[0].pk if slot.local else pk, sk)
+        names = [attribute.name for attribute in slot.sk] if slot.local else slot.key_names
+        has_all = held_names.issuperset(names) if held_names is not None else True
+        if item.facet(slot.name) is None and has_all and types.keys() >= set(names):
+            pk = item.facets[0].pk if slot.local else _natural_texts(slot.pk)
+            yield Facet(slot.name, pk, _natural_texts(slot.sk))
+
+
+def _natural_texts(attributes: Iterable[KeyAttribute]) -> tuple[str, ...]:
+    """The templates of a key that has attributes as they are: `{country}`, `{city}`."""
+    return tuple(f"{{{attribute.name}}}" for attribute in attributes)
 
 
 def _when(entity: Entity, item: Item, facet: Facet, pk: keys.KeyForm, sk: keys.KeyForm | None) -> tuple[keys.When, ...]:
     """The sparse conditions of a facet: the stated ones, and the presence of its key attributes."""
     # A copy that does not exist is not in an index, either.
-    conditions = [*(item.facets[0].when if item.copy and facet.slot != TABLE else ()), *facet.when]
-    when = [keys.When(w.attribute, when_values(w, entity), w.absent) for w in conditions]
-    tested_names = {w.attribute for w in when}
+    of_copy = item.facets[0].when if item.copy and facet.slot != TABLE else ()
+    stated_conditions = (*of_copy, *facet.when)
+    conditions = [keys.When(when.attribute, when_values(when, entity), when.absent) for when in stated_conditions]
+    tested_names = {when.attribute for when in stated_conditions}
     for field in (*pk.fields, *(sk.fields if sk else ())):
         attribute = entity.attribute(field.attribute)
-        if attribute and attribute.optional and not field.optional and attribute.name not in tested_names:
-            when.append(keys.When(attribute.name))
-    return tuple(dict.fromkeys(when))
+        # An item without an attribute of a key is not in the index.
+        is_required = attribute is not None and attribute.optional and not field.optional
+        if is_required and field.attribute not in tested_names:
+            conditions.append(keys.When(field.attribute))
+    return tuple(dict.fromkeys(conditions))
 
 
 def when_values(when: When, entity: Entity) -> frozenset[object] | None:
@@ -162,14 +186,14 @@ def held_by(design: Design, entity: Entity, item: Item) -> frozenset[str] | None
     if not item.attributes:
         return None
     own = design.item(item.entity)
-    facets = (*item.facets, *(own.facets[:1] if own else ()))
-    placing = item.facets if len(item.facets) > 1 else ()
-    key_names = {name for f in facets for text in (*f.pk, *f.sk) for name in keys.fields_of(text)}
-    hiding_names = held_attributes(entity)
-    return frozenset({*item.attributes, *key_names, *hiding_names, *(w.attribute for f in placing for w in f.when)})
+    names = held_attributes(entity).union(item.attributes)
+    for facet in (*item.facets, *(own.facets[:1] if own else ())):
+        names |= facet.fields
+    for facet in item.facets if len(item.facets) > 1 else ():
+        names = names.union(when.attribute for when in facet.when)
+    return names
 
 
 def _natural_names(design: Design, slot: Slot) -> frozenset[str]:
     """The names of the key attributes that an index always holds."""
-    table = design.slot(TABLE)
-    return frozenset(a.name for side_slot in (slot, table) if side_slot for a in (*side_slot.pk, *side_slot.sk))
+    return frozenset((*slot.key_names, *design.table_keys))

@@ -4,7 +4,7 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import assert_never
 
@@ -90,23 +90,27 @@ class ExcessError(NotServedError):
 
 def _less(resolved_read: ResolvedRead, cost_excess: Excess) -> str:
     """The change that makes a read smaller."""
-    inputs = resolved_read.read.inputs
-    range_names = [condition.attribute for condition in inputs if condition.op in RANGES]
-    if cost_excess.count and range_names:
-        return f"keep a counter for each value of `{range_names[0]}`, or for each span, and add up those in the range"
     if cost_excess.count:
-        return "keep the number in an item that the writes change, a counter"
+        ranges = [condition for condition in resolved_read.read.inputs if condition.op in RANGES]
+        if not ranges:
+            return "keep the number in an item that the writes change, a counter"
+        name = ranges[0].attribute
+        return f"keep a counter for each value of `{name}`, or for each span, and add up those in the range"
     if not cost_excess.filters:
         return f"write `Yes` under Paginated, or give a limit{_how_many(resolved_read)}"
-    filters = [condition for condition in inputs if condition.filter]
-    remedies = [_smaller_question(resolved_read)]
-    sparse_conditions = [f for f in filters if not (f.optional or f.either) and _is_condition_of_index(f)]
-    if sparse_conditions:
-        names = write_inputs(tuple(msgspec.structs.replace(f, filter=False) for f in sparse_conditions))
-        remedies.append(f"write `{names}` without `filter`, and an index may hold only those")
-    if any(condition.keeps is None for condition in filters) or not filters:
-        remedies.append("say how much a filter keeps, `(keeps 50%)`")
-    return "; ".join((*remedies, "or search in an index made for it, such as OpenSearch"))
+    return "; ".join(_ways_without_filters(resolved_read))
+
+
+def _ways_without_filters(resolved_read: ResolvedRead) -> Iterator[str]:
+    """What may take the place of filters that drop too much."""
+    yield _smaller_question(resolved_read)
+    filters = [condition for condition in resolved_read.read.inputs if condition.filter]
+    if sparse_conditions := [condition for condition in filters if _is_condition_of_index(condition)]:
+        names = write_inputs(tuple(msgspec.structs.replace(condition, filter=False) for condition in sparse_conditions))
+        yield f"write `{names}` without `filter`, and an index may hold only those"
+    if not filters or any(condition.keeps is None for condition in filters):
+        yield "say how much a filter keeps, `(keeps 50%)`"
+    yield "or search in an index made for it, such as OpenSearch"
 
 
 def _how_many(resolved_read: ResolvedRead) -> str:
@@ -132,29 +136,32 @@ def _smaller_question(resolved_read: ResolvedRead) -> str:
 
 def _is_condition_of_index(condition: Input) -> bool:
     """Whether a filter can be the condition of a sparse index: it tests the presence, or compares with constants."""
+    if condition.optional or condition.either:
+        return False
+    return _is_constant_condition(condition) and all(value.const is not None for value in condition.values)
+
+
+def _is_constant_condition(condition: Input) -> bool:
+    """Whether an input tests the presence, or the equality with values of the document."""
     if condition.op in (Op.EXISTS, Op.NOT_EXISTS):
         return True
-    return (
-        condition.op in (Op.EQ, Op.IN)
-        and bool(condition.values)
-        and all(value.const is not None for value in condition.values)
-    )
+    return condition.op in (Op.EQ, Op.IN) and bool(condition.values)
 
 
 def _holds_some(condition: Input) -> bool:
     """Whether an input is a condition of a sparse index, and the document does not say how many items meet it."""
-    constant = bool(condition.values) and condition.op in (Op.EQ, Op.IN)
-    return condition.keeps is None and (constant or condition.op in (Op.EXISTS, Op.NOT_EXISTS))
+    return condition.keeps is None and _is_constant_condition(condition)
 
 
 def _uncounted_input(resolved_read: ResolvedRead) -> str:
     """The first input of which the document does not say how many items have the same value; empty if it says all."""
     entity = resolved_read.entities[0]
-    equal_names = [c.input.attribute for c in resolved_read.having(Role.EQUAL) if not c.input.values]
-    unknown = [
-        name for name in equal_names if not is_value_count_known(resolved_read.workload, entity, name, equal_names)
-    ]
-    return unknown[0] if unknown else ""
+    inputs = [clause.input for clause in resolved_read.having(Role.EQUAL)]
+    names = [input_.attribute for input_ in inputs if not input_.values]
+    for name in names:
+        if not is_value_count_known(resolved_read.workload, entity, name, names):
+            return name
+    return ""
 
 
 def plan_read(read: Read, workload: Workload, facets: Sequence[Facet]) -> Plan | Refusal:
@@ -173,10 +180,13 @@ def _must_be_batchable(plan: Plan, resolved_read: ResolvedRead) -> None:
             )
 
 
+def _filtered_clauses(plan: Plan, resolved_read: ResolvedRead) -> list[Clause]:
+    return [clause for clause in resolved_read.clauses if _is_filtered(clause, plan)]
+
+
 def _must_be_separable(plan: Plan, resolved_read: ResolvedRead) -> None:
     """Refuse inputs that would become filters on several types of items, and are not declared as such."""
-    filters = [clause for clause in resolved_read.clauses if _is_filtered(clause, plan)]
-    undeclared_filters = [clause for clause in filters if clause.role is not Role.FILTER]
+    undeclared_filters = [clause for clause in _filtered_clauses(plan, resolved_read) if clause.role is not Role.FILTER]
     if len(resolved_read.entities) > 1 and undeclared_filters:
         text = " and ".join(clause.input.attribute for clause in undeclared_filters)
         raise NotServedError(
@@ -187,10 +197,9 @@ def _must_be_separable(plan: Plan, resolved_read: ResolvedRead) -> None:
 
 def _must_be_testable(plan: Plan, resolved_read: ResolvedRead) -> None:
     """Refuse filters by attributes that are the key of the index as they are: DynamoDB does."""
-    filters = [clause for clause in resolved_read.clauses if _is_filtered(clause, plan)]
     key_names: set[str] = set()
     for facet in plan.facets:
-        for clause in filters:
+        for clause in _filtered_clauses(plan, resolved_read):
             if plan.lookup.attribute(facet.entity, clause.name) in facet.key_attributes:
                 key_names.add(clause.input.attribute)
     if key_names:
@@ -223,27 +232,32 @@ def _ask_of(resolved_read: ResolvedRead) -> Lookup:
             f"{' and '.join(i.attribute for i in ranges)} are two ranges; a key serves one, the other is a filter",
             f"write `filter {write_inputs((ranges[-1],))}`; or for places on a map, ask by the prefix of a geohash",
         )
-    are_several = len(resolved_read.entities) > 1
-    if are_several and (memberships := resolved_read.having(Role.MEMBERSHIP)):
-        names = " and ".join(clause.input.attribute for clause in memberships)
-        raise NotServedError(
-            f"{names} would decide which items an index holds, and a read of several kinds of items has no such index",
-            "write `filter` before it, or ask for each kind by itself",
-        )
-    if are_several and (list_clause := resolved_read.in_list):
-        raise NotServedError(
-            f"{list_clause.input.attribute} is a list, and several kinds of items are read under one key at a time",
-            f"ask for one, `{list_clause.name}`, and call it for each",
-        )
+    if len(resolved_read.entities) > 1:
+        _must_be_collection(resolved_read)
     if cost_excess := excess(resolved_read):
         raise ExcessError(resolved_read, cost_excess)
     return resolved_read.lookup
 
 
+def _must_be_collection(resolved_read: ResolvedRead) -> None:
+    """Refuse inputs that a read of several kinds of items cannot have."""
+    if memberships := resolved_read.having(Role.MEMBERSHIP):
+        names = " and ".join(clause.input.attribute for clause in memberships)
+        raise NotServedError(
+            f"{names} would decide which items an index holds, and a read of several kinds of items has no such index",
+            "write `filter` before it, or ask for each kind by itself",
+        )
+    if list_clause := resolved_read.in_list:
+        raise NotServedError(
+            f"{list_clause.input.attribute} is a list, and several kinds of items are read under one key at a time",
+            f"ask for one, `{list_clause.name}`, and call it for each",
+        )
+
+
 def _request(plan: Plan, resolved_read: ResolvedRead) -> Request:
     read, facet = resolved_read.read, plan.facets[0]
     list_clause = resolved_read.in_list
-    compared_clauses = [c for c in resolved_read.clauses if c.is_value and c.name in plan.compared]
+    compared_clauses = [clause for clause in resolved_read.clauses if clause.is_value and clause.name in plan.compared]
     filters = _filter_groups(plan, resolved_read, compared_clauses)
     if plan.operation == "Query":  # a GetItem has no filter: the client looks at the item
         filters += hidden_filters(resolved_read.workload, plan.lookup.entities)
@@ -332,7 +346,7 @@ def _fetch(resolved_read: ResolvedRead, facets: Sequence[Facet], join: Join) -> 
     link_names = [link.other.name for link in links]
     ask = Lookup.of(other.name, equal=link_names, consistent=read.is_consistent, needs=wanted_names or None)
     plan = keys.plan(facets, ask)
-    missing = [a.name for a in other.id if a.name not in ask.equal] if links[0].other.id else []
+    missing = [part.name for part in other.id if part.name not in ask.equal] if links[0].other.id else []
     # A generated part of an id is unique by itself, so an index by it is enough.
     if missing and (isinstance(plan, Refusal) or not any(link.other.generated for link in links)):
         link_text = " and ".join(f"`{link.own.name}`" for link in links)
@@ -384,13 +398,10 @@ def _feed(resolved_read: ResolvedRead, join: Join) -> str:
     """The fix for a read of the items of all that it finds: the posts of all whom somebody follows."""
     workload, first, other = resolved_read.workload, resolved_read.entities[0], join.entity
     asked_names = {clause.name for clause in resolved_read.clauses}
-    roots = {root(workload, other, a) for a in other.attributes}
-    references = [
-        a.name
-        for a in first.attributes
-        if a.references and a.name not in asked_names and root(workload, first, a) in roots
-    ]
-    if not references:
-        return ""
-    feed = f"write an item for each reader when a {other.name} is created"
-    return f"; or if the {other.name} items of each `{references[0]}` are meant, a feed, {feed}"
+    roots = {root(workload, other, attribute) for attribute in other.attributes}
+    for attribute in first.attributes:
+        is_unasked_reference = attribute.references and attribute.name not in asked_names
+        if is_unasked_reference and root(workload, first, attribute) in roots:
+            feed = f"write an item for each reader when a {other.name} is created"
+            return f"; or if the {other.name} items of each `{attribute.name}` are meant, a feed, {feed}"
+    return ""

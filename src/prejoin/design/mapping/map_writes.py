@@ -6,12 +6,14 @@ more attributes; or a Query that finds the items, if their key is not known.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain
 from typing import assert_never
 
 from msgspec.structs import replace
 
 from prejoin.constructs.registry import all_constructs, hidden_filters, visible_tests
-from prejoin.design.mapping.addressing import attributes_of, finding, held, may_lack, placing, sought, unknown
+from prejoin.design.mapping.addressing import copies_of, finding, held, key_of, may_lack, placing, sought, unknown
 from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.mapping.preconditions import equals_input, with_preconditions
 from prejoin.design.model import (
@@ -20,12 +22,13 @@ from prejoin.design.model import (
     Design,
     Did,
     Facet,
+    InputGroup,
     Item,
     ItemAction,
     ItemChange,
     Operation,
     Request,
-    Slot,
+    When,
 )
 from prejoin.keys import Plan, fields_of
 from prejoin.keys.planner.placeholders import SortCondition, sort_condition
@@ -151,13 +154,13 @@ class _WriteMapper:
         if step.verb is Verb.EXPIRE:
             return
         actions = _with_ties(step, item, _actions(step, item, self._design))
-        plan = self._find_item(step, item)
+        plan = self._find(step, item, step.known, step.search_attributes)
         names = step.known | (_visible_attributes(plan, step.entity) if plan is not None else frozenset())
         if step.is_given_whole and step.is_list:
             # The objects need not be as they are stored.
-            names = frozenset((*attributes_of(item.facets[0]), *step.sources))
+            names = item.facets[0].fields.union(step.sources)
         # An upsert that may create an item creates its copies, too: it has to know which it is.
-        is_copied = step.verb is Verb.UPSERT and any(copy.entity == step.entity.name for copy in self._design.copies)
+        is_copied = step.verb is Verb.UPSERT and bool(copies_of(step.entity, self._design))
         is_read = is_copied or bool(unknown(step, self._design, names))
         if is_read:
             self._reads[len(self._groups)] = _read(item)
@@ -165,42 +168,31 @@ class _WriteMapper:
         self._groups.append(actions)
         self._checks_first += _checked_first(step, actions, is_read)
 
-    def _find_item(self, step: Step, item: Item) -> Plan | None:
-        """The plan that finds the item of a step; None if its key is known, or is assumed to be."""
-        missing = attributes_of(item.facets[0]) - step.known
+    def _add_check(self, checked_item: CheckedItem) -> None:
+        """An item that is only checked, in the transaction of the write."""
+        item = self._design.item(checked_item.entity.name)
+        if item is None:
+            raise _without_key(checked_item.entity.name)
+        # Absence is checked by the item's own key: a read before the write would not guarantee it.
+        search_names = frozenset() if checked_item.must_be_absent else checked_item.known
+        self._find(checked_item.step, item, checked_item.known, search_names)
+        self._groups.append([_check(checked_item, item)])
+
+    def _find(self, step: Step, item: Item, known_names: frozenset[str], search_names: frozenset[str]) -> Plan | None:
+        """The plan that finds the items of a step; None if their key is known, or is assumed to be."""
+        missing = item.facets[0].fields - known_names
         if not missing:
             return None
         facets = planner_facets(self._design, self._workload)
-        plan = finding(facets, step.entity, sought(step, facets, step.search_attributes))
+        plan = finding(facets, step.entity, sought(step, facets, search_names))
         if plan is not None:
             self._finds.append(_found_by(step, plan))
             return plan
         # The caller is assumed to know an id. Several items have to be given, or found.
-        if step.is_list or not missing <= {a.name for a in step.entity.id}:
-            raise _not_addressed(step.entity, missing, step.known)
-        self._assumptions.append(_assumption(missing, step.entity))
+        if step.is_list or not missing <= {part.name for part in step.entity.id}:
+            raise _not_addressed(step.entity, missing, known_names)
+        self._assumptions.append(f"the caller knows {_and(missing)} of the {step.entity.name}")
         return None
-
-    def _add_check(self, checked_item: CheckedItem) -> None:
-        """An item that is only checked, in the transaction of the write."""
-        entity = checked_item.entity
-        item = self._design.item(entity.name)
-        if item is None:
-            raise _without_key(entity.name)
-        missing = attributes_of(item.facets[0]) - checked_item.known
-        if missing:
-            plan = None
-            # Absence is checked by the item's own key: a read before the write would not guarantee it.
-            if not checked_item.must_be_absent:
-                facets = planner_facets(self._design, self._workload)
-                plan = finding(facets, entity, sought(checked_item.step, facets, checked_item.known))
-            if plan is not None:
-                self._finds.append(found_by(plan, self._workload))
-            elif missing <= {a.name for a in entity.id}:
-                self._assumptions.append(_assumption(missing, entity))
-            else:
-                raise _not_addressed(entity, missing, checked_item.known)
-        self._groups.append([_check(checked_item, item)])
 
 
 def _without_key(entity: str) -> _NotMappedError:
@@ -209,9 +201,8 @@ def _without_key(entity: str) -> _NotMappedError:
 
 def _check(checked_item: CheckedItem, item: Item) -> ItemAction:
     """The check of an item that is not written. It must exist, unless its conditions are true without it."""
-    pk, sk = _key(item.facets[0])
-    sources = checked_item.ties(attributes_of(item.facets[0]))
-    ties = [equals_input(name, source) for name, source in sources.items()]
+    pk, sk = key_of(item.facets[0])
+    ties = [equals_input(name, source) for name, source in checked_item.ties(item.facets[0].fields).items()]
     conditions: list[Test] = [*map(_condition, checked_item.conditions), *ties]
     visible = visible_tests(checked_item.entity)
     absences = (Absence(), *map(opposite, visible))  # an item that is hidden counts as absent
@@ -234,7 +225,7 @@ def _with_ties(step: Step, item: Item, actions: list[ItemAction]) -> list[ItemAc
         return actions
     if not step.is_list:
         return _with_assertions(step, item, actions)
-    source, base = step.list_source, attributes_of(item.facets[0])
+    source, base = step.list_source, item.facets[0].fields
     lists = step.of.list_inputs
     ties: list[Test] = []
     if source.is_given and step.verb is Verb.DELETE and step.write.atomic is not False:
@@ -253,7 +244,7 @@ def _with_assertions(step: Step, item: Item, actions: list[ItemAction]) -> list[
     """
     if step.verb is not Verb.DELETE:
         return actions
-    base = attributes_of(item.facets[0])
+    base = item.facets[0].fields
     known_values: list[Test] = []
     if step.of.is_resumable:
         known_values = [equals_input(name, source) for name, source in step.sources.items() if name not in base]
@@ -280,18 +271,14 @@ def entity_actions(write: Write, workload: Workload, design: Design, entity: Ent
     return requests
 
 
-def _assumption(missing: set[str], entity: Entity) -> str:
-    return f"the caller knows {_and(missing)} of the {entity.name}"
-
-
-def _not_addressed(entity: Entity, missing: set[str], names: frozenset[str]) -> _NotMappedError:
+def _not_addressed(entity: Entity, missing: frozenset[str], names: frozenset[str]) -> _NotMappedError:
     by = f"by {_and(names)}" if names else "at all"
     lacks = f"the key of {entity.name} is made of {_and(missing)}, which it does not give"
     other = f"find {entity.name} {by} by an index" if names else f"key {entity.name} by what it gives"
     return _NotMappedError(f"{lacks}, and no key finds it {by}", f"give {_and(missing)} as well, or {other}")
 
 
-def _and(names: set[str] | frozenset[str]) -> str:
+def _and(names: frozenset[str]) -> str:
     return ", ".join(sorted(names))
 
 
@@ -311,6 +298,9 @@ def _found_by(step: Step, plan: Plan) -> Request:
 
 def found_by(plan: Plan, workload: Workload) -> Request:
     """The Query that finds the items to write, if their key is not given."""
+    filters: list[InputGroup] = [(Input(name),) for name in sorted(plan.filtered)]
+    if plan.operation == "Query":  # a GetItem has no filter
+        filters += hidden_filters(workload, plan.lookup.entities)
     return Request(
         Call(plan.operation),
         plan.slot,
@@ -319,21 +309,18 @@ def found_by(plan: Plan, workload: Workload) -> Request:
         sort_condition(plan),
         plan.shards,
         plan.bucket.bucket if plan.bucket else "",
-        filters=(
-            *((Input(name),) for name in sorted(plan.filtered)),
-            *(hidden_filters(workload, plan.lookup.entities) if plan.operation == "Query" else ()),
-        ),
+        filters=tuple(filters),
     )
 
 
 def _visible_attributes(plan: Plan, entity: Entity) -> frozenset[str]:
     """The known attributes of an item that was found: those in the index."""
     facet = plan.facets[0]
-    return frozenset(a.name for a in entity.attributes) if facet.holds is None else facet.holds | facet.readable
+    return frozenset(entity.types) if facet.holds is None else facet.holds | facet.readable
 
 
 def _read(item: Item) -> Request:
-    pk, sk = _key(item.facets[0])
+    pk, sk = key_of(item.facets[0])
     return Request(Call.GET, entities=(item.entity,), pk=pk, sk=_equal_key(sk), consistent=True)
 
 
@@ -356,7 +343,12 @@ def _requests(
     if not groups:
         return ()
     entities = tuple(action.entity for action in resolved_write.write.actions)
-    return (*reads.values(), _request(entities, [action for group in groups for action in group]))
+    return (*reads.values(), _request(entities, list(chain.from_iterable(groups))))
+
+
+def transaction(actions: list[ItemAction]) -> Request:
+    entities = tuple(str(action.item) for action in actions)
+    return Request(Call.TRANSACT_WRITE, entities=entities, actions=tuple(actions))
 
 
 def _separate_requests(
@@ -369,28 +361,30 @@ def _separate_requests(
     requests: list[Request] = []
     if checks:
         # An item that was read for its check is read again for its write.
-        items = {action.item for action in checks_first}
-        requests += [read for position, read in reads.items() if groups[position][0].item in items]
-        requests.append(_request(tuple(str(action.item) for action in checks), checks))
+        checked_items = {action.item for action in checks_first}
+        requests += [read for position, read in reads.items() if groups[position][0].item in checked_items]
+        requests.append(transaction(checks))
     for position, group in enumerate(groups):
         own = group[0]
         if own.action is Did.CHECK:
             continue
         if position in reads:
             requests.append(reads[position])
-        if _can_be_batched(group):
-            # BatchWriteItem has no conditions and no updates. Consecutive batches become one.
-            batch = [own]
-            if requests and requests[-1].call is Call.BATCH_WRITE:
-                batch = [*requests.pop().actions, own]
-            names = tuple(str(action.item) for action in batch)
-            requests.append(Request(Call.BATCH_WRITE, entities=names, actions=tuple(batch)))
-        else:
+        if not _can_be_batched(group):
             requests.append(_request((own.item.entity,), group, is_for_each=True))
+            continue
+        # Consecutive batches become one.
+        former_batch: tuple[ItemAction, ...] = ()
+        if requests and requests[-1].call is Call.BATCH_WRITE:
+            former_batch = requests.pop().actions
+        batch = (*former_batch, own)
+        names = tuple(str(action.item) for action in batch)
+        requests.append(Request(Call.BATCH_WRITE, entities=names, actions=batch))
     return tuple(requests)
 
 
 def _can_be_batched(group: list[ItemAction]) -> bool:
+    """Whether the actions on an item can be a part of a BatchWriteItem, which has no conditions and no updates."""
     own = group[0]
     return len(group) == 1 and own.many and own.action is not Did.UPDATE and not own.conditions
 
@@ -416,32 +410,54 @@ def _request(entities: tuple[str, ...], actions: list[ItemAction], is_for_each: 
 
 
 def _actions(step: Step, item: Item, design: Design) -> list[ItemAction]:
-    """The effect of a step: on the item itself, on its copies, and on the items of its constructs."""
-    entity, action = step.entity, step.action
+    """The effect of a step: on the item itself, on its copies, and on the items of its constructs.
+
+    `update User (email)` of a user with a unique email and a copy is an Update of the user, a Delete of the guard of
+    the old email and a Put of that of the new one, and an Update of the copy.
+    """
+    entity = step.entity
     constructs = tuple(all_constructs(entity, design))
-    diverted_names: frozenset[str] = frozenset().union(*(bound.diverted(action) for bound in constructs))
-    own_changes = tuple(change for change in step.changes if change.attribute not in diverted_names)
-    pk, sk = _key(item.facets[0])
-    knowledge = _Knowledge(step, own_changes)
+    diverted_names: frozenset[str] = frozenset().union(*(bound.diverted(step.action) for bound in constructs))
+    knowledge = _Knowledge(step, tuple(change for change in step.changes if change.attribute not in diverted_names))
+    actions: list[ItemAction] = []
+    if knowledge.changed or not step.changes:
+        actions.append(_own_action(knowledge, item, design))
     changes = {change.attribute: _change(change, step) for change in step.changes}
-    item_changes = tuple(_change(change, step) for change in own_changes) + tuple(_index_keys(knowledge, item, design))
+    for bound in constructs:
+        if bound.precedes_copies:
+            actions += bound.expand(step.action, changes, design)
+    for copy in copies_of(entity, design):
+        actions += _copy(copy, held(copy, design, entity), knowledge, design)
+    for bound in constructs:
+        if not bound.precedes_copies:
+            actions += bound.expand(step.action, changes, design)
+    return actions
+
+
+def _own_action(knowledge: _Knowledge, item: Item, design: Design) -> ItemAction:
+    """The effect of a step on the item itself."""
+    step = knowledge.step
+    pk, sk = key_of(item.facets[0])
     object_conditions: tuple[Test, ...] = ()
     if step.verb is Verb.CREATE:
         object_conditions = tuple(_condition(test) for test in step.conditions if not is_of_whole_item(test))
-    own = ItemAction(
-        _effect_of(step.verb), item.item_name, pk, sk, step.is_list, item_changes, _conditions(step), object_conditions
+    return ItemAction(
+        _effect_of(step.verb),
+        item.item_name,
+        pk,
+        sk,
+        step.is_list,
+        _item_changes(knowledge.changed, knowledge, item, design),
+        _conditions(step),
+        object_conditions,
     )
-    actions = [own] if own_changes or not step.changes else []
-    for bound in constructs:
-        if bound.precedes_copies:
-            actions += bound.expand(action, changes, design)
-    for copy in design.copies:
-        if copy.entity == entity.name:
-            actions += _copy(copy, held(copy, design, entity), knowledge, design)
-    for bound in constructs:
-        if not bound.precedes_copies:
-            actions += bound.expand(action, changes, design)
-    return actions
+
+
+def _item_changes(
+    changes: Iterable[Change], knowledge: _Knowledge, item: Item, design: Design
+) -> tuple[ItemChange, ...]:
+    """The changes of an item or a copy, and of its index keys."""
+    return (*(_change(change, knowledge.step) for change in changes), *_index_keys(knowledge, item, design))
 
 
 class _Knowledge:
@@ -453,64 +469,65 @@ class _Knowledge:
         self.names = {change.attribute for change in changes}
         self._before = {name: value.const for name, value in step.fixed.items()}
         self._after = {c.attribute: c.value.const for c in changes if c.value and c.op is ChangeOp.SET}
-        self._gone = {change.attribute for change in changes if change.op is ChangeOp.REMOVE}
+        self._removed_names = {change.attribute for change in changes if change.op is ChangeOp.REMOVE}
         self.optional = {change.attribute for change in changes if is_optional(step.write, change)}
 
     def was_in(self, facet: Facet) -> bool:
         """Whether an item may have been in a facet before the write."""
-        return not any(
-            w.values and self._before.get(w.attribute, w.values[0]) not in (*w.values, None) for w in facet.when
-        )
-
-    def is_surely_in(self, facet: Facet) -> bool:
-        """Whether an item is in a facet after the write, whatever the caller gives and the item was."""
         for when in facet.when:
-            value = self._after.get(when.attribute)
-            if when.absent:
-                is_sure = when.attribute in self._gone
-            elif when.attribute in self.names:
-                is_given = when.attribute in self._after and when.attribute not in self.optional
-                is_sure = is_given and (not when.values or value in when.values)
-            else:
-                is_sure = bool(when.values) and self._before.get(when.attribute) in when.values
-            if not is_sure:
-                return False
-        entity = self.step.entity
-        lacking = {attribute.name for attribute in entity.attributes if attribute.optional} & placing(facet)
-        return not may_lack(facet, entity) or lacking <= self._after.keys() - self.optional
-
-    def will_be_in(self, facet: Facet) -> bool:
-        """Whether an item may be in a facet after the write."""
-        for when in facet.when:
-            value = self._after.get(when.attribute)
-            is_removed = when.attribute in self._gone
-            if when.absent:
-                if when.attribute in self.names and when.attribute not in self.optional and not is_removed:
-                    return False
-            elif is_removed or (value is not None and when.values and value not in when.values):
+            value = self._before.get(when.attribute)
+            if when.values and value is not None and value not in when.values:
                 return False
         return True
 
+    def is_surely_in(self, facet: Facet) -> bool:
+        """Whether an item is in a facet after the write, whatever the caller gives and the item was."""
+        if not all(map(self._is_surely_true, facet.when)):
+            return False
+        entity = self.step.entity
+        optional_names = {attribute.name for attribute in entity.attributes if attribute.optional}
+        set_names = self._after.keys() - self.optional
+        return not may_lack(facet, entity) or optional_names & placing(facet) <= set_names
 
-def _copy(copy: Item, holds: frozenset[str], knowledge: _Knowledge, design: Design) -> list[ItemAction]:
+    def _is_surely_true(self, when: When) -> bool:
+        """Whether a condition of a sparse facet is true after the write."""
+        name = when.attribute
+        if when.absent:
+            return name in self._removed_names
+        if name not in self.names:
+            return bool(when.values) and self._before.get(name) in when.values
+        is_set = name in self._after and name not in self.optional
+        return is_set and (not when.values or self._after[name] in when.values)
+
+    def will_be_in(self, facet: Facet) -> bool:
+        """Whether an item may be in a facet after the write."""
+        return not any(map(self._is_surely_false, facet.when))
+
+    def _is_surely_false(self, when: When) -> bool:
+        """Whether a condition of a sparse facet is false after the write."""
+        name = when.attribute
+        is_removed = name in self._removed_names
+        if when.absent:
+            return name in self.names and name not in self.optional and not is_removed
+        value = self._after.get(name)
+        return is_removed or (value is not None and bool(when.values) and value not in when.values)
+
+
+def _copy(copy: Item, held_names: frozenset[str], knowledge: _Knowledge, design: Design) -> list[ItemAction]:
     """The actions on a copy: put and deleted with its item, updated, or moved if its key changes."""
-    action = knowledge.step.action
-    facet = copy.facets[0]
-    pk, sk = _key(facet)
-    name = copy.item_name
-    if action.verb in NEW:
-        return [ItemAction(Did.PUT, name, pk, sk, action.many)]
-    if action.verb is Verb.DELETE:
-        return [ItemAction(Did.DELETE, name, pk, sk, action.many)] if knowledge.was_in(facet) else []
+    step, facet = knowledge.step, copy.facets[0]
+    put = ItemAction(Did.PUT, copy.item_name, *key_of(facet), step.action.many)
+    deletes = [replace(put, action=Did.DELETE)] if knowledge.was_in(facet) else []
+    if step.verb in NEW:
+        return [put]
+    if step.verb is Verb.DELETE:
+        return deletes
     if knowledge.names & placing(facet):
-        actions = [ItemAction(Did.DELETE, name, pk, sk, action.many)] if knowledge.was_in(facet) else []
-        return actions + ([ItemAction(Did.PUT, name, pk, sk, action.many)] if knowledge.will_be_in(facet) else [])
-    held_changes = [change for change in knowledge.changed if change.attribute in holds]
-    if not held_changes:
+        return [*deletes, put] if knowledge.will_be_in(facet) else deletes
+    changes = [change for change in knowledge.changed if change.attribute in held_names]
+    if not changes:
         return []
-    item_changes = tuple(_change(change, knowledge.step) for change in held_changes)
-    item_changes += tuple(_index_keys(knowledge, copy, design))
-    return [ItemAction(Did.UPDATE, name, pk, sk, action.many, item_changes)]
+    return [replace(put, action=Did.UPDATE, changes=_item_changes(changes, knowledge, copy, design))]
 
 
 def _conditions(step: Step) -> tuple[Test, ...]:
@@ -583,13 +600,13 @@ def _index_keys(knowledge: _Knowledge, item: Item, design: Design) -> list[ItemC
     key_changes = []
     own = design.item(item.entity)
     # An upsert sets the parts of the key that finds the item, which are the same after it.
-    changed_names = knowledge.names - (attributes_of(own.facets[0]) if own is not None else set())
+    changed_names = knowledge.names - (own.facets[0].fields if own is not None else set())
     for facet in item.facets[1:]:
         slot = design.slot(facet.slot)
         # An item has all keys of a sparse index, or none.
         is_sparse = bool(facet.when) or may_lack(facet, knowledge.step.entity)
         sparse_names = placing(facet) if is_sparse else set()
-        for attribute, text in _parts(slot, facet) if slot else ():
+        for attribute, text in zip(slot.key_names if slot else (), facet.templates, strict=False):
             deciding = changed_names & ({*fields_of(text)} | sparse_names)
             if not deciding or text == f"{{{attribute}}}":
                 continue
@@ -600,15 +617,6 @@ def _index_keys(knowledge: _Knowledge, item: Item, design: Design) -> list[ItemC
             is_left = deciding <= knowledge.optional
             key_changes.append(ItemChange(attribute, template=text, is_optional=is_left, is_removable=is_removable))
     return key_changes
-
-
-def _parts(slot: Slot, facet: Facet) -> list[tuple[str, str]]:
-    attributes = [k.name for k in (*slot.pk, *slot.sk)]
-    return list(zip(attributes, (*facet.pk, *facet.sk), strict=False))
-
-
-def _key(facet: Facet) -> tuple[str, str]:
-    return facet.pk[0], facet.sk[0] if facet.sk else ""
 
 
 def _equal_key(sk: str) -> SortCondition | None:

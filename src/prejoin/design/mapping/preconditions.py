@@ -8,11 +8,20 @@ from msgspec.structs import replace
 
 from prejoin.constructs.registry import all_constructs
 from prejoin.design.counters import is_spread
-from prejoin.design.mapping.addressing import attributes_of, held, leaves, placing, rewritten, unknown
+from prejoin.design.mapping.addressing import (
+    copies_of,
+    held,
+    leaves,
+    places_of_copies,
+    placing,
+    rewritten,
+    settled_names,
+    unknown,
+)
 from prejoin.design.mapping.facets import is_natural
 from prejoin.design.model import Design, Did, Facet, Item, ItemAction, ItemName, Operation
 from prejoin.keys import Plan
-from prejoin.workload.model import ChangeOp, Comparison, Op, Value, Verb
+from prejoin.workload.model import Comparison, Op, Value, Verb
 from prejoin.workload.program.list_sources import is_movable
 from prejoin.workload.program.resolved_write import Step
 
@@ -26,7 +35,7 @@ def with_preconditions(own: ItemAction, step: Step, design: Design, is_read: boo
     assert item is not None  # it is written
     if is_spread(design.counters, step):
         return own
-    base = attributes_of(item.facets[0])
+    base = item.facets[0].fields
     if step.verb is Verb.CREATE:
         names = _of_put(step, design) if step.is_exchanged else set()
         return replace(own, unchanged=tuple(sorted(names - base)))
@@ -34,8 +43,11 @@ def with_preconditions(own: ItemAction, step: Step, design: Design, is_read: boo
     dependencies = _dependencies(step, item, design) if is_read else set()
     unchanged_names = dependencies - base - known_names
     # An item that was found has been selected by the inputs. Lists are compared where they are tied to their parent.
-    input_names = [name for name in step.sources if name in known_names] if plan is None and not step.is_list else []
-    conditions = dict.fromkeys((*own.conditions, *(equals_input(name, step.sources[name]) for name in input_names)))
+    conditions = dict.fromkeys(own.conditions)
+    if plan is None and not step.is_list:
+        for name, source in step.sources.items():
+            if name in known_names:
+                conditions[equals_input(name, source)] = None
     return replace(
         own,
         conditions=tuple(conditions),
@@ -57,11 +69,11 @@ def compared_attributes(step: Step, operation: Operation, design: Design) -> tup
     steps = [other for other in step.of.written_steps if other.entity is step.entity]
     position = [other for other in steps if not is_spread(design.counters, other)].index(step)
     item = ItemName(step.entity.name)
-    actions = [action for request in operation.requests for action in request.actions if action.item == item]
-    return [action for action in actions if action.action is not Did.CHECK][position].known
+    actions = [action for action in operation.actions if action.item == item and action.action is not Did.CHECK]
+    return actions[position].known
 
 
-def _known_names(step: Step, design: Design, is_read: bool, plan: Plan | None, base: set[str]) -> set[str]:
+def _known_names(step: Step, design: Design, is_read: bool, plan: Plan | None, base: frozenset[str]) -> set[str]:
     """The attributes whose values are given with the key."""
     if step.verb in (Verb.PUT, Verb.UPSERT):
         return set()
@@ -78,20 +90,18 @@ def _known_names(step: Step, design: Design, is_read: bool, plan: Plan | None, b
 
 def _dependencies(step: Step, item: Item, design: Design) -> set[str]:
     """The attributes of an item that was read on which its keys, copies and the items of its constructs depend."""
-    entity = step.entity
-    copies = [copy for copy in design.items if copy.entity == entity.name and copy.copy]
     names: set[str] = set()
-    for bound in all_constructs(entity, design):
+    for bound in all_constructs(step.entity, design):
         names |= bound.depends(step.action) | bound.located_by(step.action, step.changed, design)
     match step.verb:
         case Verb.PUT | Verb.DELETE:
-            names.update(*(placing(copy.facets[0]) for copy in copies))
+            names |= places_of_copies(step.entity, design)
         case Verb.UPDATE | Verb.UPSERT:
-            changed_names = step.changed - attributes_of(item.facets[0])
+            changed_names = step.changed - item.facets[0].fields
             for facet in item.facets[1:]:
                 if changed_names & placing(facet) and not _is_natural(facet, design):
                     names |= placing(facet)
-            for copy in copies:
+            for copy in copies_of(step.entity, design):
                 names |= _of_copy(copy, step, design)
         case Verb.CREATE | Verb.EXPIRE:
             pass
@@ -103,10 +113,7 @@ def _dependencies(step: Step, item: Item, design: Design) -> set[str]:
 def _of_put(step: Step, design: Design) -> set[str]:
     """The attributes of a replaced item on which its copies and the items of its constructs depend."""
     put = replace(step.action, verb=Verb.PUT)
-    names: set[str] = set()
-    for copy in design.items:
-        if copy.entity == step.entity.name and copy.copy:
-            names |= placing(copy.facets[0])
+    names = places_of_copies(step.entity, design)
     for bound in all_constructs(step.entity, design):
         names |= bound.located_by(put, frozenset(), design)
     return names
@@ -119,15 +126,14 @@ def _of_copy(copy: Item, step: Step, design: Design) -> set[str]:
         return {*holds, *placing(copy.facets[0])}
     if not step.changed & holds:
         return set()
-    settled_names = {change.attribute for change in step.changes if change.op in (ChangeOp.SET, ChangeOp.REMOVE)}
     names = placing(copy.facets[0])
     for facet in copy.facets[1:]:
         if not leaves(facet, step.changes) and not _is_natural(facet, design):
-            names |= rewritten(facet, design, step.entity, step.changed) - settled_names
+            names |= rewritten(facet, design, step.entity, step.changed) - settled_names(step)
     return names
 
 
 def _is_natural(facet: Facet, design: Design) -> bool:
     """Whether the keys of an index are attributes as they are, so that an update of these changes the keys."""
     slot = design.slot(facet.slot)
-    return slot is not None and is_natural((*facet.pk, *facet.sk), (*slot.pk, *slot.sk))
+    return slot is not None and is_natural(facet.templates, slot.key_attributes)

@@ -9,17 +9,22 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from prejoin.design.mapping.addressing import attributes_of
-from prejoin.design.model import TABLE, Call, Design, Did, ItemAction, Operation, Request
+from prejoin.design.mapping.addressing import key_of
+from prejoin.design.mapping.map_writes import transaction
+from prejoin.design.model import TABLE, Design, Did, ItemAction, Operation, Request
 from prejoin.workload.model import Absence, Change, ChangeOp, Comparison, Op, Presence, Test, Verb, Workload, Write
 from prejoin.workload.program.resolved_write import CheckedItem, ResolvedWrite, Step, resolve_write
 
 
-def stale_lists(resolved: ResolvedWrite, operation: Operation) -> tuple[str, ...]:
+def stale_lists(write: ResolvedWrite, operation: Operation) -> tuple[str, ...]:
     """The entities whose lists are found in an index, and may be found without their latest items."""
-    index_entities = {name for request in operation.finds if request.slot != TABLE for name in request.entities}
-    lists = [step.entity.name for step in resolved.written_steps if step.is_existing_list and not must_find_all(step)]
-    return tuple(name for name in dict.fromkeys(lists) if name in index_entities)
+    index_entities: set[str] = set()
+    for request in operation.finds:
+        if request.slot != TABLE:
+            index_entities.update(request.entities)
+    lists = [step for step in write.written_steps if step.is_existing_list and not must_find_all(step)]
+    names = dict.fromkeys(step.entity.name for step in lists)
+    return tuple(name for name in names if name in index_entities)
 
 
 def must_find_all(step: Step) -> bool:
@@ -30,12 +35,12 @@ def must_find_all(step: Step) -> bool:
     return step.list_source.is_given and not (step.verb is Verb.DELETE and step.of.is_resumable)
 
 
-def can_repeat(resolved: ResolvedWrite, operation: Operation, design: Design) -> bool:
+def can_repeat(write: ResolvedWrite, operation: Operation, design: Design) -> bool:
     """Whether the effect of the single actions can be checked, and the lists are set to constants or deleted."""
-    has_single = any(not step.is_list for step in resolved.written_steps)
-    if not has_single or not stale_lists(resolved, operation):
+    has_single = any(not step.is_list for step in write.written_steps)
+    if not has_single or not stale_lists(write, operation):
         return False
-    return all(_is_repeatable(step, operation, design) for step in resolved.written_steps)
+    return all(_is_repeatable(step, operation, design) for step in write.written_steps)
 
 
 def _is_repeatable(step: Step, operation: Operation, design: Design) -> bool:
@@ -52,7 +57,7 @@ def is_found_first(step: Step, operation: Operation, design: Design) -> bool:
     item = design.item(step.entity.name)
     if item is None or step.entity.name not in operation.found_first or step.is_new or step.is_given_whole:
         return False
-    return not step.known.issuperset(attributes_of(item.facets[0]))
+    return not item.facets[0].fields <= step.known
 
 
 def is_check_found_first(item: CheckedItem, operation: Operation, design: Design) -> bool:
@@ -60,7 +65,7 @@ def is_check_found_first(item: CheckedItem, operation: Operation, design: Design
     own = design.item(item.entity.name)
     if own is None or item.entity.name not in operation.found_first:
         return False
-    return not item.known.issuperset(attributes_of(own.facets[0]))
+    return not own.facets[0].fields <= item.known
 
 
 def settled_changes(step: Step) -> tuple[Change, ...]:
@@ -85,52 +90,45 @@ def repeated_operation(operation: Operation, workload: Workload, design: Design)
     resolved_write = resolve_write(workload, write)
     if not can_repeat(resolved_write, operation, design):
         return None
-    checks: list[ItemAction] = []
-    listed_entities: set[str] = set()
-    for step in resolved_write.written_steps:
-        if step.is_list:
-            listed_entities.add(step.entity.name)
-        elif not step.is_new:
-            checks.append(_check_of_result(step, design))
+    steps = resolved_write.written_steps
+    checks = [_check_of_result(step, design) for step in steps if not step.is_list and not step.is_new]
     requests: list[Request] = []
     for request in operation.requests:
         if not request.actions:
-            if request in operation.finds or listed_entities.intersection(request.entities):
-                requests.append(request)
+            requests += [request] if _reads_list(request, operation, resolved_write) else []
             continue
         actions = [action for action in request.actions if action.many]
         if not resolved_write.is_resumable:
-            requests.append(_transaction([*checks, *actions]))
+            requests.append(transaction([*checks, *actions]))
             continue
         if checks:
             # They come before the first write, in a transaction of their own.
-            requests.append(_transaction(checks))
+            requests.append(transaction(checks))
             checks = []
         if actions:
             requests.append(replace(request, actions=tuple(actions)))
     return replace(operation, requests=tuple(requests))
 
 
-def _transaction(actions: list[ItemAction]) -> Request:
-    entities = tuple(str(action.item) for action in actions)
-    return Request(Call.TRANSACT_WRITE, entities=entities, actions=tuple(actions))
+def _reads_list(read: Request, operation: Operation, write: ResolvedWrite) -> bool:
+    """Whether a request finds items, or reads those of a list."""
+    lists = {step.entity.name for step in write.written_steps if step.is_list}
+    return read in operation.finds or not lists.isdisjoint(read.entities)
 
 
 def _check_of_result(step: Step, design: Design) -> ItemAction:
     """The check that an item is as its step has left it."""
     item = design.item(step.entity.name)
     assert item is not None  # it is written
-    facet = item.facets[0]
-    conditions: list[Test] = []
-    if step.verb is Verb.DELETE:
-        conditions.append(Absence())
-    else:
-        conditions.append(Presence())
-        for change in settled_changes(step):
-            if change.op is ChangeOp.REMOVE or change.value is None:
-                conditions.append(Absence(attribute=change.attribute))
-            else:
-                conditions.append(Comparison(attribute=change.attribute, op=Op.EQ, values=(change.value,)))
-    return ItemAction(
-        Did.CHECK, item.item_name, facet.pk[0], next(iter(facet.sk), ""), conditions=tuple(dict.fromkeys(conditions))
-    )
+    conditions: list[Test] = [Absence() if step.verb is Verb.DELETE else Presence()]
+    if step.verb is not Verb.DELETE:
+        conditions += map(_result_of, settled_changes(step))
+    pk, sk = key_of(item.facets[0])
+    return ItemAction(Did.CHECK, item.item_name, pk, sk, conditions=tuple(dict.fromkeys(conditions)))
+
+
+def _result_of(change: Change) -> Test:
+    """What is true of an attribute after a change to a constant."""
+    if change.op is ChangeOp.REMOVE or change.value is None:
+        return Absence(attribute=change.attribute)
+    return Comparison(attribute=change.attribute, op=Op.EQ, values=(change.value,))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 from prejoin.workload.lookup import root, target
 from prejoin.workload.model import NEW, Action, Attribute, Entity, Workload, Write
@@ -32,17 +33,20 @@ class Agreement:
 def agreements(steps: Sequence[Step]) -> list[Agreement]:
     """The agreements among the new items of a write."""
     agreements_by_part: dict[tuple[int, str], Agreement] = {}
-    new = [(at, step) for at, step in enumerate(steps) if step.is_new]
-    for at, step in new:
-        for other_at, other in new:
-            if at == other_at or step.entity is other.entity or step.is_list:
-                continue
-            if not other.is_list and not _is_owner(step, other, at < other_at):
-                continue
-            for owner_attribute, part_attribute in _pairs(step, other):
-                agreement = Agreement(at, owner_attribute, other_at, part_attribute)
-                agreements_by_part.setdefault((other_at, part_attribute), agreement)
+    for owner, part in permutations(range(len(steps)), 2):
+        if not _is_part(steps[owner], steps[part], owner < part):
+            continue
+        for owner_attribute, part_attribute in _pairs(steps[owner], steps[part]):
+            agreement = Agreement(owner, owner_attribute, part, part_attribute)
+            agreements_by_part.setdefault((part, part_attribute), agreement)
     return list(agreements_by_part.values())
+
+
+def _is_part(owner: Step, part: Step, is_owner_first: bool) -> bool:
+    """Whether a new item, or each of a list, may belong to another new item of the write."""
+    if not owner.is_new or not part.is_new or owner.entity is part.entity or owner.is_list:
+        return False
+    return part.is_list or _is_owner(owner, part, is_owner_first)
 
 
 def shared_inputs(step: Step) -> list[Attribute]:
@@ -50,20 +54,26 @@ def shared_inputs(step: Step) -> list[Attribute]:
     if not step.is_new:
         return []
     inputs = {item.attribute for item in step.write.inputs if not item.many} - _settled_names(step.action)
-    shared_names = [a for a in step.entity.attributes if a.name in inputs and _is_identity(step.workload, a)]
+    attributes = [attribute for attribute in step.entity.attributes if attribute.name in inputs]
+    identities = [attribute for attribute in attributes if _is_identity(step.workload, attribute)]
     if not step.is_list:
-        return shared_names
+        return identities
     # The input may belong to another item: a post has its author, but timeline entries have their readers.
     single_names = _plain_attributes(step.workload, step.write)
-    shared_names = [a for a in shared_names if not (a.id and a.name in single_names)]
+    identities = [attribute for attribute in identities if not attribute.id or attribute.name not in single_names]
     # Several items cannot share their whole id: such an input then differs for each.
-    return [] if set(step.entity.id) <= set(shared_names) else shared_names
+    return [] if set(step.entity.id) <= set(identities) else identities
 
 
 def _plain_attributes(workload: Workload, write: Write) -> set[str]:
     """The attributes of the single new items of a write that are not part of their ids."""
-    single = [workload.entity(action.entity) for action in write.actions if action.verb in NEW and not action.many]
-    return {attribute.name for entity in single if entity for attribute in entity.attributes if not attribute.id}
+    names: set[str] = set()
+    for action in write.actions:
+        entity = workload.entity(action.entity) if action.verb in NEW and not action.many else None
+        for attribute in entity.attributes if entity else ():
+            if not attribute.id:
+                names.add(attribute.name)
+    return names
 
 
 def _is_owner(step: Step, other: Step, is_first: bool) -> bool:
@@ -105,8 +115,10 @@ def _names(workload: Workload, owner: tuple[Entity, Attribute], part: tuple[Enti
 
 def _is_identity(workload: Workload, attribute: Attribute) -> bool:
     """Whether an attribute is an id or a reference, or has the name of some entity's id."""
-    ids = {a.name for entity in workload.entities for a in entity.id}
-    return attribute.id or bool(attribute.references) or attribute.name in ids
+    if attribute.id or attribute.references:
+        return True
+    ids = {part.name for entity in workload.entities for part in entity.id}
+    return attribute.name in ids
 
 
 def _settled_names(action: Action) -> set[str]:

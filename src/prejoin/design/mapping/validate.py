@@ -21,6 +21,7 @@ from prejoin.workload.read_result import Path, Places
 
 _MOST_ATTRIBUTES = 4
 """The most attributes in a key of an index. A key of the table has one."""
+_KEY_TYPES = frozenset({"S", "N", "B"})
 _PLACEHOLDER = re.compile(r"<(\w+)>|\$\{(\w+)\}|\[(\w+)\]|:(\w+)\b")
 
 
@@ -87,19 +88,23 @@ class _Fitting:
         if not 1 <= len(slot.pk) <= most_attributes or len(slot.sk) > most_attributes:
             number = "one attribute" if most_attributes == 1 else f"one to {most_attributes} attributes"
             yield self._say(path, f"a key of `{slot.name}` has {number}", "name them with their types, `pk` (S)")
-        table = self._design.slots[0]
-        if slot.local and (slot.pk != table.pk or not table.sk or len(slot.sk) != 1 or slot is table):
-            fix = f"give it the partition key {_names(table.pk)} and one attribute to sort by; the table needs one too"
+        if slot.local and not self._is_order_of_table(slot):
+            pk = _names(self._design.slots[0].pk)
+            fix = f"give it the partition key {pk} and one attribute to sort by; the table needs one too"
             yield self._say(
                 path, f"`{slot.name}` is a local index, and not the table's partitions in another order", fix
             )
-        names = [a.name for a in (*slot.pk, *slot.sk)]
-        if len(set(names)) < len(names):
+        if len(set(slot.key_names)) < len(slot.key_names):
             yield self._say(path, f"`{slot.name}` has two key attributes of one name", "name each once")
-        wrong = [a for a in (*slot.pk, *slot.sk) if a.type not in {"S", "N", "B"} or not a.name]
-        if wrong:
+        untyped_names = [key.name for key in slot.key_attributes if key.type not in _KEY_TYPES or not key.name]
+        for name in untyped_names[:1]:
             fix = "the types are S, N and B"
-            yield self._say(path, f"`{wrong[0].name}` of `{slot.name}` is not an attribute with a type", fix)
+            yield self._say(path, f"`{name}` of `{slot.name}` is not an attribute with a type", fix)
+
+    def _is_order_of_table(self, slot: Slot) -> bool:
+        """Whether a local index has the partitions of the table, sorted by one attribute."""
+        table = self._design.slots[0]
+        return slot is not table and slot.pk == table.pk and bool(table.sk) and len(slot.sk) == 1
 
     def _item(self, item: Item, path: Path) -> Iterator[Diagnostic]:
         entity = self._workload.entity(item.entity)
@@ -154,27 +159,25 @@ class _Fitting:
 
     def _facet(self, facet: Facet, item: Item, entity: Entity, path: Path) -> Iterator[Diagnostic]:
         slot = self._design.slot(facet.slot)
-        problems = [
-            problem
-            for field, texts, attributes in (
-                ("pk", facet.pk, slot.pk if slot else ()),
-                ("sk", facet.sk, slot.sk if slot else ()),
-            )
+        problems: list[Diagnostic] = []
+        for field, texts, attributes in (
+            ("pk", facet.pk, slot.pk if slot else ()),
+            ("sk", facet.sk, slot.sk if slot else ()),
+        ):
             # An attribute that is itself a key may have a name that no template can contain.
-            if not (is_natural(texts, attributes) and all(entity.attribute(a.name) for a in attributes))
-            for text in texts
-            for problem in self._template(text, entity, (*path, field))
-        ]
+            if is_natural(texts, attributes) and all(entity.attribute(key.name) for key in attributes):
+                continue
+            for text in texts:
+                problems += self._template(text, entity, (*path, field))
         for when in facet.when:
             problems += self._attribute(when.attribute, entity, (*path, "when"))
-        if not problems:
-            try:
-                planner_facet(self._design, entity, item, facet)
-            except TemplateError as problem:
-                problems.append(
-                    self._say((*path, "pk"), str(problem), "name the key attributes of the index like these")
-                )
         yield from problems
+        if problems:
+            return
+        try:
+            planner_facet(self._design, entity, item, facet)
+        except TemplateError as problem:
+            yield self._say((*path, "pk"), str(problem), "name the key attributes of the index like these")
 
     def _template(self, text: str, entity: Entity, path: Path) -> Iterator[Diagnostic]:
         try:
@@ -198,13 +201,14 @@ class _Fitting:
                 path, f"no attributes are given for the unique value of `{guard.entity}`", "name its attributes"
             )
             return
-        unknown = [d for name in guard.attributes for d in self._attribute(name, entity, path)]
-        yield from unknown
-        if not unknown:
-            try:
-                guard_key(entity.name, guard.attributes, entity.types, self._design.separator)
-            except TemplateError as problem:
-                yield self._say(path, str(problem), "make something else unique: a text, a number, a date")
+        for name in guard.attributes:
+            yield from self._attribute(name, entity, path)
+        if not entity.types.keys() >= set(guard.attributes):
+            return
+        try:
+            guard_key(entity.name, guard.attributes, entity.types, self._design.separator)
+        except TemplateError as problem:
+            yield self._say(path, str(problem), "make something else unique: a text, a number, a date")
 
     def _counter(self, counter: Counter, path: Path) -> Iterator[Diagnostic]:
         entity, item = self._workload.entity(counter.entity), self._design.item(counter.entity)
@@ -214,8 +218,7 @@ class _Fitting:
         if not counter.attributes or not 2 <= counter.shards <= MOST_SHARDS:
             fix = f"name the numbers, and give it from 2 to {MOST_SHARDS} shards"
             yield self._say(path, f"the counter of `{entity.name}` cannot be written", fix)
-        base = self._design.slots[0]
-        if item and item.facets and (self._design.raw_keys or not base.sk or is_natural(item.facets[0].pk, base.pk)):
+        if item and item.facets and not self._has_text_keys(item):
             fix = "leave the counter out, or give the table a partition and a sort key of texts"
             yield self._say(path, f"a shard of `{entity.name}` has no key", fix)
         for name in counter.attributes:
@@ -238,12 +241,10 @@ class _Fitting:
         item, design = self._design.item(entity.name), self._design
         if item is None or not item.facets or not design.slots:
             return
-        base = design.slots[0]
-        has_no_key = design.raw_keys or not base.sk or is_natural(item.facets[0].pk, base.pk)
         for bound in lines_of(entity):
             name = bound.construct.name
             for construct_item in bound.items(design):
-                if has_no_key:
+                if not self._has_text_keys(item):
                     fix = f"leave the {name} out, or give the table a partition and a sort key of texts"
                     yield self._say((), f"an {construct_item.note} of `{entity.name}` has no key", fix)
                 if bound.ends and not design.ttl_attribute:
@@ -251,10 +252,15 @@ class _Fitting:
                     message = f"{construct_item.plural} of `{entity.name}` end, and the table has no TTL attribute"
                     yield self._say((), message, fix)
 
+    def _has_text_keys(self, item: Item) -> bool:
+        """Whether items beside an item, such as the shards of a counter, can have keys made of its key."""
+        base = self._design.slots[0]
+        return not self._design.raw_keys and bool(base.sk) and not is_natural(item.facets[0].pk, base.pk)
+
     def _attribute(self, name: str, entity: Entity, path: Path) -> Iterator[Diagnostic]:
         if entity.attribute(name) is None:
-            near = suggest(name, (a.name for a in entity.attributes))
-            fix = f"did you mean `{near}`?" if near else f"there are {', '.join(a.name for a in entity.attributes)}"
+            near = suggest(name, entity.types)
+            fix = f"did you mean `{near}`?" if near else f"there are {', '.join(entity.types)}"
             yield self._say(path, f"`{entity.name}` has no attribute `{name}`", fix)
 
     def _no_entity(self, name: str, path: Path) -> Diagnostic:

@@ -8,9 +8,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import assert_never
 
-from prejoin.design.model import (
-    ItemChange,
-)
+from prejoin.design.model import ItemChange
 from prejoin.design.requests.placeholders import (
     ConstantSource,
     InputSource,
@@ -19,16 +17,7 @@ from prejoin.design.requests.placeholders import (
     Source,
     TimeSource,
 )
-from prejoin.protocol.expressions.nodes import (
-    And,
-    Between,
-    Compare,
-    Condition,
-    FunctionCall,
-    In,
-    Not,
-    Operand,
-)
+from prejoin.protocol.expressions.nodes import And, Between, Compare, Condition, FunctionCall, In, Not, Operand
 from prejoin.protocol.expressions.text import all_of, any_of, either
 from prejoin.workload.model import (
     Absence,
@@ -78,10 +67,14 @@ def source_of(value: Value, attribute: str, to: Placeholders, is_negative: bool 
         return TimeSource(value.now, to.time_form(attribute))
     if value.param is not None:
         return InputSource(value.param, is_negative, to.is_moment_in_seconds(attribute))
-    found = to.constant(value.const or "", attribute)
+    constant = to.constant(value.const or "", attribute)
     if not is_negative:
-        return found
-    return replace(found, text=found.text.removeprefix("-") if found.text.startswith("-") else f"-{found.text}")
+        return constant
+    return replace(constant, text=_negate(constant.text))
+
+
+def _negate(number: str) -> str:
+    return number.removeprefix("-") if number.startswith("-") else f"-{number}"
 
 
 def value_name(value: Value, attribute: str) -> str:
@@ -105,15 +98,16 @@ def condition_of(test: Test, partition_key: str, to: Placeholders) -> Condition:
         case Comparison() if is_range_of_inputs(test):
             # DynamoDB refuses a BETWEEN whose ends are the wrong way round.
             low, high = test.values
-            least, most = (comparison(test.attribute, op, (end,), to) for op, end in ((Op.GE, low), (Op.LE, high)))
-            return And((least, most))
+            from_low = comparison(test.attribute, Op.GE, (low,), to)
+            return And((from_low, comparison(test.attribute, Op.LE, (high,), to)))
         case Comparison():
             return comparison(test.attribute, test.op, test.values, to)
-        case AnyOf() | AllOf():
-            parts = [condition_of(part, partition_key, to) for part in test.parts]
-            whole = any_of(parts) if isinstance(test, AnyOf) else all_of(parts)
-            assert whole is not None  # a condition has parts
-            return whole
+        case AnyOf():
+            return any_of([condition_of(part, partition_key, to) for part in test.parts])
+        case AllOf():
+            all_parts = all_of([condition_of(part, partition_key, to) for part in test.parts])
+            assert all_parts is not None  # a condition has parts
+            return all_parts
         case Negation():
             return Not(condition_of(test.part, partition_key, to))
         case _:
@@ -123,48 +117,68 @@ def condition_of(test: Test, partition_key: str, to: Placeholders) -> Condition:
 def bound_conditions(
     change: ItemChange, value: Value, bounds: tuple[int | None, int | None], to: Placeholders
 ) -> Iterator[tuple[str, Condition]]:
-    """The conditions on a number under which a change keeps it within its bounds.
+    """The conditions on a number under which a change keeps it within its bounds, each with the case that it is for.
 
     The stored number is within them, so that what is added can only exceed the greatest value, and what is taken away
-    can only go below the least.
+    can only go below the least: `stock - {quantity}` with the bounds 0 to 100 is refused unless `stock >= 0 + quantity`
+    where `quantity > 0`, and unless `stock <= 100 + quantity` where `quantity < 0`. An empty case is each call.
     """
-    least, greatest = bounds
-    name, path = change.attribute, to.path(change.attribute)
-    absent = FunctionCall("attribute_not_exists", (path,))
-    is_added = change.op is ChangeOp.ADD
     if value.const is not None:
-        number = Decimal(value.const)
-        amount = number if is_added else -number
-        tests: list[Condition] = []
-        if greatest is not None and amount > 0:
-            tests.append(Compare("<=", path, to.value(ConstantSource(str(greatest - amount), "N"), f"most_{name}")))
-        if least is not None and amount < 0:
-            tests.append(Compare(">=", path, to.value(ConstantSource(str(least - amount), "N"), f"least_{name}")))
-        is_beyond = (least is not None and amount < least) or (greatest is not None and amount > greatest)
-        if change.is_from_zero and is_beyond:
-            present: list[Condition] = [FunctionCall("attribute_exists", (path,))]
-            yield from (("", test) for test in tests or present)
-        else:
-            for test in tests:
-                yield "", either(absent, test) if change.is_from_zero else test
-        return
-    if value.param is None:
-        return
-    # Whether the amount is positive, and whether an absent number may become it, is known at the call.
-    sign = "-" if is_added else "+"
-    if greatest is not None:
-        test = Compare("<=", path, to.value(RoomSource(greatest, sign, value.param), f"most_{name}"))
-        case = f"{value.param} {'>' if is_added else '<'} 0"
-        yield from _in_cases(case, test, absent, change)
-    if least is not None:
-        test = Compare(">=", path, to.value(RoomSource(least, sign, value.param), f"least_{name}"))
-        case = f"{value.param} {'<' if is_added else '>'} 0"
-        yield from _in_cases(case, test, absent, change)
+        amount = Decimal(value.const)
+        if change.op is not ChangeOp.ADD:
+            amount = -amount
+        for condition in _bounds_of_constant(change, amount, bounds, to):
+            yield "", condition
+    elif value.param is not None:
+        yield from _bounds_of_input(change, value.param, bounds, to)
 
 
-def _in_cases(case: str, test: Condition, absent: Condition, change: ItemChange) -> Iterator[tuple[str, Condition]]:
+def _bounds_of_constant(
+    change: ItemChange, amount: Decimal, bounds: tuple[int | None, int | None], to: Placeholders
+) -> Iterator[Condition]:
+    """The conditions of a change by a constant: its sign says which bound it can reach."""
+    lowest, highest = bounds
+    name, path = change.attribute, to.path(change.attribute)
+    tests: list[Condition] = []
+    if highest is not None and amount > 0:
+        tests.append(Compare("<=", path, to.value(ConstantSource(str(highest - amount), "N"), f"most_{name}")))
+    if lowest is not None and amount < 0:
+        tests.append(Compare(">=", path, to.value(ConstantSource(str(lowest - amount), "N"), f"least_{name}")))
+    if not change.is_from_zero:
+        yield from tests
+        return
+    # An absent number becomes the amount.
+    is_beyond = (lowest is not None and amount < lowest) or (highest is not None and amount > highest)
+    if is_beyond:
+        yield from tests or [FunctionCall("attribute_exists", (path,))]
+        return
+    for test in tests:
+        yield either(FunctionCall("attribute_not_exists", (path,)), test)
+
+
+def _bounds_of_input(
+    change: ItemChange, parameter: str, bounds: tuple[int | None, int | None], to: Placeholders
+) -> Iterator[tuple[str, Condition]]:
+    """The conditions of a change by an input.
+
+    Whether the amount is positive, and whether an absent number may become it, is known at the call.
+    """
+    lowest, highest = bounds
+    is_added = change.op is ChangeOp.ADD
+    sign, rising, falling = ("-", ">", "<") if is_added else ("+", "<", ">")
+    name, path = change.attribute, to.path(change.attribute)
+    if highest is not None:
+        test = Compare("<=", path, to.value(RoomSource(highest, sign, parameter), f"most_{name}"))
+        yield from _in_cases(f"{parameter} {rising} 0", test, change, to)
+    if lowest is not None:
+        test = Compare(">=", path, to.value(RoomSource(lowest, sign, parameter), f"least_{name}"))
+        yield from _in_cases(f"{parameter} {falling} 0", test, change, to)
+
+
+def _in_cases(case: str, test: Condition, change: ItemChange, to: Placeholders) -> Iterator[tuple[str, Condition]]:
     if not change.is_from_zero:
         yield case, test
         return
+    absent = FunctionCall("attribute_not_exists", (to.path(change.attribute),))
     yield f"{case}, and {change.attribute} may become the amount", either(absent, test)
     yield f"{case}, and the amount is beyond the bounds", test

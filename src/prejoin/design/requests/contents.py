@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prejoin.constructs.construct import ContentPieces
 from prejoin.constructs.registry import added_constructs, keeps_contents
-from prejoin.design.model import TABLE, Call, Design, Did, ItemAction, Operation, Request, Slot
+from prejoin.design.model import TABLE, Call, Design, Did, ItemAction, ItemName, Operation, Request, Slot
 from prejoin.design.requests.literal import ObjectRequest, PartRequest, key_parts
 from prejoin.workload.lookup import gives_object
 from prejoin.workload.model import ChangeOp, Verb, Workload, Write
@@ -49,9 +49,9 @@ def left_contents(operation: Operation, workload: Workload, design: Design) -> t
         if keeps_contents(step.entity):
             continue
         is_whole = step.verb in (Verb.PUT, Verb.DELETE)
-        gone = frozenset(step.entity.types) if is_whole else step.changed
+        lost_names = frozenset(step.entity.types) if is_whole else step.changed
         for bound in added_constructs(step.entity, design) if step.verb is not Verb.CREATE else ():
-            names.update((pieces.content, None) for pieces in bound.prepare(gone, design))
+            names.update((pieces.content, None) for pieces in bound.prepare(lost_names, design))
     return tuple(names)
 
 
@@ -61,31 +61,39 @@ def _position(operation: Operation, step: Step) -> tuple[int, ItemAction] | None
     The client stores the contents before it reads items that a write needs to know.
     """
     for number, request in enumerate(operation.requests):
-        for action in request.actions:
-            is_write = action.action in (Did.PUT, Did.UPDATE)
-            if is_write and action.item.is_own and action.item.entity == step.entity.name:
-                first = number
-                while first > 0 and _reads_item_of(request, operation.requests[first - 1]):
-                    first -= 1
-                return first, action
+        action = _write_of(request, step)
+        if action is None:
+            continue
+        while number > 0 and _reads_item_of(request, operation.requests[number - 1]):
+            number -= 1
+        return number, action
+    return None
+
+
+def _write_of(request: Request, step: Step) -> ItemAction | None:
+    """The action of a request that stores an item of a step."""
+    own = ItemName(step.entity.name)
+    for action in request.actions:
+        if action.action in (Did.PUT, Did.UPDATE) and action.item == own:
+            return action
     return None
 
 
 def _reads_item_of(write: Request, read: Request) -> bool:
     """Whether a request reads an item that a write needs to know."""
-    written = {action.item.entity for action in write.actions}
-    return read.call is Call.GET and read.consistent and written.issuperset(read.entities)
+    written_entities = {action.item.entity for action in write.actions}
+    return read.call is Call.GET and read.consistent and written_entities.issuperset(read.entities)
 
 
 def _request(
     pieces: ContentPieces, step: Step, action: ItemAction, workload: Workload, design: Design
 ) -> PartRequest | ObjectRequest:
-    shared = (pieces.content, pieces.inline, pieces.size, step.is_list)
+    extent = (pieces.content, pieces.inline, pieces.size, step.is_list)
     if pieces.folder:
         tenant = workload.tenant if has_tenant_folder(workload, step.entity) else None
         own_folder = f"{{{tenant.attribute}}}!/" if tenant else ""
-        return ObjectRequest(*shared, pieces.folder, f"{own_folder}{{key of the item}}/{{upload}}/{{part}}")
+        return ObjectRequest(*extent, pieces.folder, f"{own_folder}{{key of the item}}/{{upload}}/{{part}}")
     own = design.item(step.entity.name)
     assert own is not None  # its item is written
     slot = design.slot(TABLE) or Slot(TABLE, ())
-    return PartRequest(*shared, key_parts(slot, action.pk, pieces.sk), f"{own.tag} {pieces.tag}")
+    return PartRequest(*extent, key_parts(slot, action.pk, pieces.sk), f"{own.tag} {pieces.tag}")

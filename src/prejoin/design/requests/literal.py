@@ -6,16 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from prejoin.constructs.construct import PutAttribute
-from prejoin.design.model import (
-    Call,
-    Did,
-    ItemName,
-    Slot,
-)
-from prejoin.design.requests.placeholders import (
-    KeySource,
-    Placeholders,
-)
+from prejoin.design.model import Call, Design, Did, ItemName, Operation, Slot
+from prejoin.design.requests.placeholders import KeySource, Placeholders
 from prejoin.protocol.expressions.nodes import (
     And,
     Compare,
@@ -24,6 +16,20 @@ from prejoin.protocol.expressions.nodes import (
     Placeholder,
     Update,
 )
+from prejoin.workload.model import Pattern, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class OperationRequests:
+    """What the literal requests of one operation are made of."""
+
+    operation: Operation
+    workload: Workload
+    design: Design
+
+    @property
+    def pattern(self) -> Pattern | None:
+        return self.workload.pattern(self.operation.pattern)
 
 
 @dataclass(frozen=True, slots=True)

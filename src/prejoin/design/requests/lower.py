@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from prejoin.design.mapping.repetition import repeated_operation
-from prejoin.design.model import TABLE, Design, Operation
+from prejoin.design.model import TABLE, Design, ItemName, Operation
 from prejoin.design.requests.contents import content_requests
 from prejoin.design.requests.literal import LiteralRequest
 from prejoin.design.requests.reads import ReadRequests
@@ -22,9 +22,9 @@ def literal_requests(operation: Operation, workload: Workload, design: Design) -
     writes = WriteRequests(operation, workload, design)
     contents = content_requests(operation, workload, design)
     requests: list[LiteralRequest] = []
-    for number, one in enumerate(operation.requests):
+    for number, request in enumerate(operation.requests):
         requests += contents.get(number, ())
-        requests.append(writes.request(one) if one.actions else reads.request(one))
+        requests.append(writes.request(request) if request.actions else reads.request(request))
     return tuple(requests)
 
 
@@ -35,14 +35,18 @@ def _can_be_sent(operation: Operation, workload: Workload, design: Design) -> bo
     for request in operation.requests:
         if not request.actions and not request.call.is_read:
             return False
-        for action in request.actions:
-            items = (design.item(action.item.entity), design.item(action.item.entity, action.item.copy))
-            if workload.entity(action.item.entity) is None or any(item is None or not item.facets for item in items):
-                return False
-    return True
+    return all(_has_key(action.item, workload, design) for action in operation.actions)
+
+
+def _has_key(name: ItemName, workload: Workload, design: Design) -> bool:
+    """Whether an item and the one that it is a copy of or belongs to are in the design, each with a key."""
+    if workload.entity(name.entity) is None:
+        return False
+    own, item = design.item(name.entity), design.item(name.entity, name.copy)
+    return own is not None and bool(own.facets) and item is not None and bool(item.facets)
 
 
 def repeated_requests(operation: Operation, workload: Workload, design: Design) -> tuple[LiteralRequest, ...]:
     """The requests of a write that is called again with `again=True`; none if it has no such parameter."""
-    repeated = repeated_operation(operation, workload, design)
-    return literal_requests(repeated, workload, design) if repeated is not None else ()
+    second_call = repeated_operation(operation, workload, design)
+    return literal_requests(second_call, workload, design) if second_call is not None else ()

@@ -12,16 +12,10 @@ from typing import Literal
 import msgspec
 
 from prejoin.keys.template.encoding import encode_datetime
-from prejoin.protocol.expressions.nodes import (
-    DocumentPath,
-    Placeholder,
-)
+from prejoin.protocol.expressions.nodes import DocumentPath, Placeholder
 from prejoin.types import Kind
 from prejoin.workload.constants import constant
-from prejoin.workload.model import (
-    Attribute,
-    Entity,
-)
+from prejoin.workload.model import Attribute, Entity
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,45 +112,48 @@ class Placeholders:
 
     def of(self, entity: Entity | None) -> Placeholders:
         """The same placeholders, for attributes of another entity."""
-        found = Placeholders(entity)
-        found.names, found.values = self.names, self.values
-        return found
+        placeholders = Placeholders(entity)
+        placeholders.names, placeholders.values = self.names, self.values
+        return placeholders
 
     def of_elements(self) -> Placeholders:
         """The same placeholders, for constants that are elements of lists and sets."""
-        found = self.of(self._entity)
-        found._are_elements = True
-        return found
+        placeholders = self.of(self._entity)
+        placeholders._are_elements = True
+        return placeholders
 
-    def constant(self, text: str, attribute: str) -> ConstantSource:
-        """A constant of the document, as the attribute stores it."""
-        described = self._entity.attribute(attribute) if self._entity else None
-        if self._are_elements and described is not None and described.type.of is not None:
-            described = msgspec.structs.replace(described, type=described.type.of)
-        return stored_constant(text, described)
+    def _attribute(self, name: str) -> Attribute | None:
+        return self._entity.attribute(name) if self._entity else None
 
-    def time_form(self, attribute: str) -> TimeForm:
-        """How an attribute stores a moment."""
-        described = self._entity.attribute(attribute) if self._entity else None
-        if described is None:
+    def constant(self, text: str, name: str) -> ConstantSource:
+        """A constant of the document, as the attribute of that name stores it."""
+        attribute = self._attribute(name)
+        if self._are_elements and attribute is not None and attribute.type.of is not None:
+            attribute = msgspec.structs.replace(attribute, type=attribute.type.of)
+        return stored_constant(text, attribute)
+
+    def time_form(self, name: str) -> TimeForm:
+        """How the attribute of that name stores a moment."""
+        attribute = self._attribute(name)
+        if attribute is None:
             return TimeForm.MOMENT
-        if described.ttl or described.type.numeric:
+        if attribute.ttl or attribute.type.numeric:
             return TimeForm.EPOCH
-        if described.type.kind is Kind.DATE:
+        if attribute.type.kind is Kind.DATE:
             return TimeForm.DATE
-        return TimeForm.SECOND if described.type.kind is Kind.STRING else TimeForm.MOMENT
+        return TimeForm.SECOND if attribute.type.kind is Kind.STRING else TimeForm.MOMENT
 
-    def is_moment_in_seconds(self, attribute: str) -> bool:
-        """Whether an attribute has moments, and stores them as the seconds since 1970."""
-        described = self._entity.attribute(attribute) if self._entity else None
-        return described is not None and described.ttl and described.type.kind is Kind.DATETIME
+    def is_moment_in_seconds(self, name: str) -> bool:
+        """Whether the attribute of that name has moments, and stores them as the seconds since 1970."""
+        attribute = self._attribute(name)
+        return attribute is not None and attribute.ttl and attribute.type.kind is Kind.DATETIME
 
     def path(self, attribute: str) -> DocumentPath:
         return DocumentPath(tuple(self._name(step) for step in attribute.split(".")))
 
     def _name(self, attribute: str) -> str:
-        for placeholder, known in self.names.items():
-            if known == attribute:
+        for placeholder, name in self.names.items():
+            if name == attribute:
                 return placeholder
         placeholder = _free(f"#{_word(attribute)}", self.names)
         self.names[placeholder] = attribute
@@ -164,8 +161,8 @@ class Placeholders:
 
     def value(self, source: Source, name: str) -> Placeholder:
         """The placeholder of a value; `name` is what it is called if nothing else is."""
-        for placeholder, known in self.values.items():
-            if known == source:
+        for placeholder, other_source in self.values.items():
+            if other_source == source:
                 return Placeholder(placeholder)
         placeholder = _free(f":{_word(name)}", self.values)
         self.values[placeholder] = source
@@ -173,6 +170,12 @@ class Placeholders:
 
 
 def stored_constant(text: str, attribute: Attribute | None) -> ConstantSource:
+    """A constant of a document as an attribute stores it.
+
+    >>> from prejoin.types import Type
+    >>> stored_constant("7", Attribute("stock", Type(Kind.INTEGER)))
+    ConstantSource(text='7', type_tag='N')
+    """
     if attribute is None:
         return ConstantSource(text)
     type_ = attribute.type
@@ -195,8 +198,9 @@ def _word(name: str) -> str:
     return re.sub(r"\W", "_", name, flags=re.ASCII)
 
 
-def _free(name: str, taken: Mapping[str, object]) -> str:
-    found, number = name, 2
-    while found in taken:
-        found, number = f"{name}{number}", number + 1
-    return found
+def _free(name: str, used_names: Mapping[str, object]) -> str:
+    """A name that is not used yet, with numbers behind it if necessary: `:status`, `:status2`, `:status3`."""
+    free_name, number = name, 2
+    while free_name in used_names:
+        free_name, number = f"{name}{number}", number + 1
+    return free_name

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import assert_never
 
 from prejoin.design.model import TABLE, Call, Did
@@ -42,7 +43,7 @@ _WIDTH = 24
 
 def requests_text(requests: Iterable[LiteralRequest]) -> str:
     """The requests of a pattern, one below the other."""
-    return "\n".join(line for request in requests for line in _lines(request))
+    return "\n".join(chain.from_iterable(map(_lines, requests)))
 
 
 def _lines(request: LiteralRequest) -> Iterator[str]:
@@ -89,20 +90,22 @@ def _read_lines(request: ReadRequest) -> Iterator[str]:
         yield _parameter(name, condition_text(request.filter))
     if request.projection:
         yield _parameter("ProjectionExpression", ", ".join(_placeholders_of(request)))
-    options = []
-    if request.is_backward:
-        options.append("ScanIndexForward = false")
-    if request.is_consistent:
-        options.append("ConsistentRead = true")
-    if request.is_count and request.call is Call.QUERY:
-        options.append("Select = COUNT")
-    if request.limit is not None:
-        unless = ", without the conditions of a filter" if request.is_limit_of_unfiltered else ""
-        options.append(f"Limit = {request.limit}{unless}")
-    yield from (_parameter("", option) for option in options)
+    yield from (_parameter("", option) for option in _read_options(request))
     yield from _legend(request.placeholders)
     if request.optional:
         yield _parameter("", f"left out if not given: {_names(request.optional)}")
+
+
+def _read_options(request: ReadRequest) -> Iterator[str]:
+    if request.is_backward:
+        yield "ScanIndexForward = false"
+    if request.is_consistent:
+        yield "ConsistentRead = true"
+    if request.is_count and request.call is Call.QUERY:
+        yield "Select = COUNT"
+    if request.limit is not None:
+        unless = ", without the conditions of a filter" if request.is_limit_of_unfiltered else ""
+        yield f"Limit = {request.limit}{unless}"
 
 
 def _repetition(request: ReadRequest) -> str:
@@ -131,24 +134,10 @@ def _write_lines(request: WriteRequest) -> Iterator[str]:
 
 
 def _item_lines(item: ItemRequest, name: str) -> Iterator[str]:
-    notes = [str(item.item)]
-    if item.action is Did.DELETE and not item.item.is_own:
-        notes.append("by its old values")
-    if item.is_list:
-        notes.append("for each")
-    if item.times > 1:
-        notes.append(f"each of {item.times}")
-    if item.is_optional:
-        notes.append(_optional_words(item))
-    yield f"{name} {', '.join(notes)}"
+    yield f"{name} {', '.join(_item_notes(item))}"
     yield _parameter("Key" if item.action is not Did.PUT else "key in Item", _key_text(item.key))
     if item.action is Did.PUT:
-        yield _parameter("type in Item", json.dumps(item.type_tag, ensure_ascii=False))
-        if item.index_keys:
-            yield _parameter("index keys in Item", _key_text(item.index_keys))
-        for stored in item.attributes:
-            present = ", if there is one" if stored.is_optional else ""
-            yield _parameter(f"{stored.name} in Item", f"{stored.words}{present}")
+        yield from _put_lines(item)
     if item.update is not None:
         yield _parameter("UpdateExpression", update_text(item.update))
     if item.condition is not None:
@@ -156,19 +145,45 @@ def _item_lines(item: ItemRequest, name: str) -> Iterator[str]:
     for case, condition in item.sometimes:
         yield _parameter(f"  AND, if {case}", f" {condition_text(condition)}")
     yield from _legend(item.placeholders)
-    if item.optional:
-        yield _parameter("", f"left out if not given: {_names(item.optional)}")
-    for attribute, operand in item.defaults.items():
-        yield _parameter("", f"if {attribute} is not given: SET #{attribute} = {operand_text(operand)}")
-    if item.removable:
-        yield _parameter(
-            "", f"REMOVE instead, if there is no value or the item is not in the index: {_names(item.removable)}"
-        )
-    if item.nullable:
-        yield _parameter("", f"attribute_not_exists instead, if there is no value: {_names(item.nullable)}")
+    yield from (_parameter("", text) for text in _absent_value_texts(item))
     if item.otherwise is not None:
         yield f"or, if {item.otherwise_when}:"
         yield from _item_lines(item.otherwise, item.otherwise.action)
+
+
+def _item_notes(item: ItemRequest) -> Iterator[str]:
+    """The item of a request, how many of it there are, and when it is left out."""
+    yield str(item.item)
+    if item.action is Did.DELETE and not item.item.is_own:
+        yield "by its old values"
+    if item.is_list:
+        yield "for each"
+    if item.times > 1:
+        yield f"each of {item.times}"
+    if item.is_optional:
+        yield _optional_words(item)
+
+
+def _put_lines(item: ItemRequest) -> Iterator[str]:
+    """What a put writes beside the attributes of the object."""
+    yield _parameter("type in Item", json.dumps(item.type_tag, ensure_ascii=False))
+    if item.index_keys:
+        yield _parameter("index keys in Item", _key_text(item.index_keys))
+    for attribute in item.attributes:
+        present = ", if there is one" if attribute.is_optional else ""
+        yield _parameter(f"{attribute.name} in Item", f"{attribute.words}{present}")
+
+
+def _absent_value_texts(item: ItemRequest) -> Iterator[str]:
+    """What is sent for attributes without a value."""
+    if item.optional:
+        yield f"left out if not given: {_names(item.optional)}"
+    for attribute, operand in item.defaults.items():
+        yield f"if {attribute} is not given: SET #{attribute} = {operand_text(operand)}"
+    if item.removable:
+        yield f"REMOVE instead, if there is no value or the item is not in the index: {_names(item.removable)}"
+    if item.nullable:
+        yield f"attribute_not_exists instead, if there is no value: {_names(item.nullable)}"
 
 
 def _optional_words(item: ItemRequest) -> str:
@@ -191,12 +206,8 @@ def _legend(placeholders: Placeholders) -> Iterator[str]:
     for placeholder, attribute in placeholders.names.items():
         if placeholder != f"#{attribute}":
             yield _parameter("", f"{placeholder} = {attribute}")
-    for placeholder, source in _sorted(placeholders.values).items():
+    for placeholder, source in sorted(placeholders.values.items(), key=lambda entry: entry[0]):
         yield _parameter("", f"{placeholder} = {source_text(source)}")
-
-
-def _sorted(values: Mapping[str, Source]) -> dict[str, Source]:
-    return dict(sorted(values.items()))
 
 
 def source_text(source: Source) -> str:
@@ -243,17 +254,17 @@ def _time_text(source: TimeSource) -> str:
 
 
 def _constant_text(source: ConstantSource) -> str:
-    quoted = json.dumps(source.text, ensure_ascii=False)
+    text = json.dumps(source.text, ensure_ascii=False)
     match source.type_tag:
         case "N" | "BOOL":
             return source.text
         case "SS":
-            return f"the set of {quoted}"
+            return f"the set of {text}"
         case "NS":
             return f"the set of {source.text}"
         case "L":
-            return f"[{quoted}]"
+            return f"[{text}]"
         case "S":
-            return quoted
+            return text
         case _:
             assert_never(source.type_tag)

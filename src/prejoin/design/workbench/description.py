@@ -124,7 +124,7 @@ def _entity_line(entity: Entity) -> str:
 def _key_line(item: Item, facet: Facet) -> str:
     when = f" when {write_when(facet.when)}" if facet.when else ""
     holding = f" holding {write_list(item.attributes)}" if item.attributes and facet is item.facets[0] else ""
-    templates = write_templates((*facet.pk, *facet.sk))
+    templates = write_templates(facet.templates)
     return f"{write_code(item.name)} in {write_code(facet.slot)}: {templates}{when}{holding}"
 
 

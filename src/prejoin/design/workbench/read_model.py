@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -218,7 +219,7 @@ class _Reader:
         facet_groups, guards = self._facet_groups()
         loose_samples = self._usable(self.table.table_data, ("Table_data",))
         samples = [sample for group in facet_groups for sample in group.samples] + loose_samples
-        keys = frozenset(attribute.name for slot in slots for attribute in (*slot.pk, *slot.sk))
+        keys = _key_names(slots)
         separator = self.description.separator or separator_of(_key_texts(samples, keys))
         type_attribute = self.description.type_attribute or type_attribute_of(samples, keys)
         groups: list[SampleGroup] = []
@@ -287,8 +288,7 @@ class _Reader:
         name, copy = _split_copy(group.name, ours=bool(self.description.separator))
         described_facets = self.description.facets.get((name, copy))
         described_entity = self.description.entities.get(name)
-        attribute_names = [attribute.name for slot in slots for attribute in (*slot.pk, *slot.sk)]
-        keys = frozenset(filter(is_physical, attribute_names)) | {self.type_attribute}
+        keys = frozenset(filter(is_physical, _key_names(slots))) | {self.type_attribute}
         recovered = RecoveredKey(group.samples, owners, keys, separator)
         facets: list[Facet] = []
         for slot in slots:
@@ -305,19 +305,15 @@ class _Reader:
         if not described_entity or not described_facets:
             return item, inferred_entity
         # The description does not know the attributes of keys that it does not list.
-        key_names = set(_names_in(facets))
-        new_attributes = [
-            attribute
-            for attribute in inferred_entity.attributes
-            if attribute.name in key_names and described_entity.attribute(attribute.name) is None
-        ]
+        unlisted_names = set(_names_in(facets)) - described_entity.types.keys()
+        new_attributes = [attribute for attribute in inferred_entity.attributes if attribute.name in unlisted_names]
         return item, replace(described_entity, attributes=(*described_entity.attributes, *new_attributes))
 
     def _facet(
         self, group: SampleGroup, slot: Slot, recovered: RecoveredKey, described_facets: Sequence[Facet]
     ) -> Facet | None:
         """The key of a group in a slot: as described, or as the samples show; None if none of them is in the slot."""
-        attributes = (*slot.pk, *slot.sk)
+        attributes = slot.key_attributes
         inside: list[Sample] = []
         outside: list[Sample] = []
         for sample in group.samples:
@@ -331,7 +327,7 @@ class _Reader:
             return None
         aliases: dict[str, str] = {}
         if slot.name == TABLE:
-            aliases = dict(zip([attribute.name for attribute in attributes], (group.pk, group.sk), strict=False))
+            aliases = dict(zip(slot.key_names, (group.pk, group.sk), strict=False))
         natural_before = set(recovered.natural)
         templates = [recovered.template(attribute, inside, aliases.get(attribute.name, "")) for attribute in attributes]
         for name in sorted(recovered.natural - natural_before):
@@ -347,10 +343,10 @@ class _Reader:
         """Report samples whose key differs from the description."""
         entity = self.description.entities.get(_split_copy(group.name, ours=True)[0])
         types = entity.types if entity else {}
-        for attribute, text in zip((*slot.pk, *slot.sk), (*described.pk, *described.sk), strict=True):
-            if text == f"{{{attribute.name}}}":
+        for name, text in zip(slot.key_names, described.templates, strict=True):
+            if text == f"{{{name}}}":
                 continue
-            key_texts = [text_of(sample.get(attribute.name)) for sample in inside]
+            key_texts = [text_of(sample.get(name)) for sample in inside]
             try:
                 template = Template.of(text, types, self.description.separator, self.description.raw)
                 mismatches = [key_text for key_text in key_texts if not template.matches(key_text or "")]
@@ -390,6 +386,10 @@ class _Reader:
         return type_of([{declared: "1"}]) if declared not in _KINDS else Type(_KINDS[declared])
 
 
+def _key_names(slots: Iterable[Slot]) -> frozenset[str]:
+    return frozenset(chain.from_iterable(slot.key_names for slot in slots))
+
+
 def _keys(keys: WorkbenchKeys) -> list[WorkbenchAttribute]:
     return [keys.partition_key, *([keys.sort_key] if keys.sort_key else [])]
 
@@ -403,8 +403,8 @@ def _key_texts(samples: Sequence[Sample], keys: Collection[str]) -> list[str]:
 
 def _names_in(facets: Iterable[Facet]) -> list[str]:
     """The attributes in keys, each once."""
-    texts = [text for facet in facets for text in (*facet.pk, *facet.sk)]
-    return list(dict.fromkeys(name for text in texts for name in fields_of(text)))
+    texts = chain.from_iterable(facet.templates for facet in facets)
+    return list(dict.fromkeys(chain.from_iterable(map(fields_of, texts))))
 
 
 def _has_value(sample: Sample, name: str, type_: str) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 
 from prejoin.design.model import KeyAttribute, When
 from prejoin.design.workbench.file_format import Sample, WorkbenchTable
@@ -81,12 +82,17 @@ def is_value(value: object) -> bool:
 
 def type_of(values: Sequence[object]) -> Type:
     """The common type of values; the type of the first if they differ."""
-    tags = [next(iter(v)) for v in values if isinstance(v, Mapping) and v and next(iter(v)) in _PLAIN]
-    common_type = _PLAIN[tags[0]] if tags else STRING
+    common_type = next(filter(None, map(_plain_type, values)), STRING)
     texts = [text_of(value) or "" for value in values]
     if common_type.kind is Kind.NUMBER and all(re.fullmatch(r"-?\d{1,38}", text, re.ASCII) for text in texts):
         return Type(Kind.INTEGER)
     return common_type
+
+
+def _plain_type(value: object) -> Type | None:
+    """The type of a value in DynamoDB's JSON; None if it is no value."""
+    tag = next(iter(value), None) if isinstance(value, Mapping) else None
+    return _PLAIN.get(tag) if isinstance(tag, str) else None
 
 
 def tokens(text: str, separator: str) -> list[str]:
@@ -234,7 +240,7 @@ def _adds_nothing(partition: list[str], sort_keys: Sequence[list[str]]) -> bool:
 
 
 def attributes_in(samples: Sequence[Sample]) -> Iterator[str]:
-    yield from dict.fromkeys(name for sample in samples for name in sample)
+    yield from dict.fromkeys(chain.from_iterable(samples))
 
 
 _NAME = re.compile(r"[^{}:?\s][^{}:?]*")
@@ -267,22 +273,29 @@ class RecoveredKey:
         if key.type != "S" or key.name not in self.keys or not texts or None in texts:
             return self._whole_attribute(key.name)
         parts_of_samples = [tokens(text or "", self.separator) for text in texts]
+        aliases = tokens(alias, self.separator) if alias and alias != key.name else []
+        text = self._joined_parts(parts_of_samples, samples, aliases)
+        if text is None or not self._builds(text, key.name, samples):
+            return self._whole_attribute(key.name)
+        return text
+
+    def _joined_parts(
+        self, parts_of_samples: Sequence[Sequence[str]], samples: Sequence[Sample], aliases: Sequence[str]
+    ) -> str | None:
+        """The template of keys that are taken apart; None if the samples do not show one."""
         number_of_parts = len(parts_of_samples[0])
         if any(len(parts) != number_of_parts for parts in parts_of_samples):
-            return self._whole_attribute(key.name)
-        part_names = tokens(alias, self.separator) if alias and alias != key.name else []
-        if len(part_names) != number_of_parts:
-            part_names = [""] * number_of_parts
+            return None
+        if len(aliases) != number_of_parts:
+            aliases = [""] * number_of_parts
         template_parts: list[str] = []
-        for position, name in enumerate(part_names):
-            values = [parts[position] for parts in parts_of_samples]
+        for position, values in enumerate(zip(*parts_of_samples, strict=True)):
             is_first = position == 0 and number_of_parts > 1
-            part = self._part(values, samples, template_parts, name, is_first)
+            part = self._part(values, samples, template_parts, aliases[position], is_first)
             if part is None:
-                return self._whole_attribute(key.name)
+                return None
             template_parts.append(part)
-        text = self.separator.join(template_parts)
-        return text if self._builds(text, key.name, samples) else self._whole_attribute(key.name)
+        return self.separator.join(template_parts)
 
     def _part(
         self,
@@ -312,18 +325,11 @@ class RecoveredKey:
 
     def _invent(self, values: Sequence[str], parts_before: Sequence[str], alias: str) -> str | None:
         """A name for a part that only the key holds: from the facet, or from the word before it."""
-        stem = ""
-        if _NAME.fullmatch(alias) and not is_placeholder_word(alias):
-            stem = re.sub(r"\W+", "", alias)
-        word = next((part for part in reversed(parts_before) if part and not part.startswith("{")), "")
-        if not stem and word:
-            stem = self._name_after(word, is_moment=all(map(_MOMENT_START.match, values)))
+        stem = self._stem(values, parts_before, alias)
         if not stem or stem[0].isdigit():
             return None
-        attribute_names = {name for sample in self.samples for name in sample}
-        number = 1
-        while True:
-            name = stem if number == 1 else f"{stem}{number}"
+        attribute_names = set(attributes_in(self.samples))
+        for name in chain([stem], (f"{stem}{number}" for number in count(2))):
             invented_values = self.invented.get(name)
             if invented_values is None and name not in attribute_names:
                 self.invented[name] = list(values)
@@ -332,7 +338,16 @@ class RecoveredKey:
             is_same = invented_values is not None and invented_values[: len(values)] == list(values)
             if is_same and f"{{{name}}}" not in parts_before:
                 return name
-            number += 1
+        raise AssertionError("there is always another number")
+
+    def _stem(self, values: Sequence[str], parts_before: Sequence[str], alias: str) -> str:
+        """The name of a part without a number behind it; empty if nothing tells it."""
+        if _NAME.fullmatch(alias) and not is_placeholder_word(alias):
+            stem = re.sub(r"\W+", "", alias)
+            if stem:
+                return stem
+        words = [part for part in parts_before if part and not part.startswith("{")]
+        return self._name_after(words[-1], is_moment=all(map(_MOMENT_START.match, values))) if words else ""
 
     def _name_after(self, word: str, is_moment: bool) -> str:
         """A name for the value behind a word: `orderId` for `ORDER#1`, `createdAt` for `CREATED#2026-01-01`."""
@@ -355,10 +370,8 @@ class RecoveredKey:
     def _builds(self, text: str, key: str, samples: Sequence[Sample]) -> bool:
         """Whether the template gives the keys of the samples."""
         for number, sample in enumerate(samples):
-            values = {}
-            for name, value in sample.items():
-                if (value_text := text_of(value)) is not None:
-                    values[name] = value_text
+            texts = {name: text_of(value) for name, value in sample.items()}
+            values = {name: value_text for name, value_text in texts.items() if value_text is not None}
             for name, invented_values in self.invented.items():
                 if number < len(invented_values):
                     values[name] = invented_values[number]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from prejoin.design.mapping.facets import planner_facet
 from prejoin.design.mapping.map_patterns import map_patterns
@@ -67,26 +68,32 @@ def _partition_read(design: Design, entity: Entity, item: Item, facet: Facet) ->
     if facet.slot == TABLE and set(sort_names) <= set(key_names):
         return None
     inputs = {name: Input(name) for name in key_names}
-    inputs |= {when.attribute: _condition(when) for when in facet.when if when.values or when.absent}
-    # An item without the sort attribute is not in the index, so the read asks for a range of it.
-    first_sort = entity.attribute(sort_names[0]) if sort_names else None
-    spans = []
-    if first_sort is not None and first_sort.optional and first_sort.name not in key_names:
-        spans.append(Input(first_sort.name, Op.BETWEEN))
+    for when in facet.when:
+        if when.values or when.absent:
+            inputs[when.attribute] = _condition(when)
+    spans: list[Input] = []
+    if sort_names and _may_be_absent(entity, sort_names[0]) and sort_names[0] not in key_names:
+        spans.append(Input(sort_names[0], Op.BETWEEN))
     # An index or a copy may hold less than whole items. The read then needs just that.
     projection = planner_facet(design, entity, item, facet).holds
     needs: tuple[str, ...] = ()
     if projection is not None:
-        needs = tuple(attribute.name for attribute in entity.attributes if attribute.name in projection)
+        needs = tuple(name for name in entity.types if name in projection)
     quantifier = "the" if key_names else "all"
     by = f" by {' and '.join(key_names)}" if key_names else ""
     description = f"List {quantifier} {plural(entity.name)}{by}"
     return Read("", "", (entity.name,), description, (*inputs.values(), *spans), Result.MANY, needs, paginated=True)
 
 
+def _may_be_absent(entity: Entity, name: str) -> bool:
+    """Whether an item may lack a sort attribute: then it is not in the index, and the read asks for a range of it."""
+    attribute = entity.attribute(name)
+    return attribute is not None and attribute.optional
+
+
 def _names_in(texts: Sequence[str]) -> tuple[str, ...]:
     """The attributes in key templates, each once."""
-    return tuple(dict.fromkeys(name for text in texts for name in fields_of(text)))
+    return tuple(dict.fromkeys(chain.from_iterable(map(fields_of, texts))))
 
 
 def _condition(when: When) -> Input:
@@ -99,6 +106,5 @@ def _condition(when: When) -> Input:
 
 def _is_among(read: Read, reads: list[Read]) -> bool:
     """Whether another read asks for the same."""
-    return any(
-        (other.entities, other.inputs, other.result) == (read.entities, read.inputs, read.result) for other in reads
-    )
+    question = (read.entities, read.inputs, read.result)
+    return question in [(other.entities, other.inputs, other.result) for other in reads]
