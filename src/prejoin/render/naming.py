@@ -33,8 +33,8 @@ def method_name(pattern: Pattern, taken_names: Collection[str] = ()) -> str:
     """
     lead = "get" if isinstance(pattern, Read) else "do"
     text = _ASIDE.sub(" ", pattern.description)
-    first = next((part for part in _CLAUSE.split(text) if split_words(part)), "")
-    candidates = [_snake(split_words(part), lead) for part in (first, text) if split_words(part)]
+    first = next(filter(split_words, _CLAUSE.split(text)), "")
+    candidates = [_snake(words, lead) for words in map(split_words, (first, text)) if words]
     # A name that people gave is taken whole, also words that a description can do without.
     if split_words(pattern.name):
         candidates = [_snake(split_words(pattern.name, fillers=True), lead, keeps_end=True)]

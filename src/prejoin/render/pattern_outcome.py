@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from prejoin.design.model import Design, Operation
-from prejoin.workload.model import OutOfScope, Pattern, Workload
+from prejoin.workload.model import Pattern, Workload
 
 OUT_OF_SCOPE = "out of scope"
 _NOT_MAPPED = "it has not been mapped to keys"
@@ -12,7 +12,7 @@ _NOT_MAPPED = "it has not been mapped to keys"
 def operation_of(workload: Workload, design: Design, pattern: Pattern) -> Operation:
     """The operation of a pattern; if the design has none, an operation with the problem.
 
-    >>> from prejoin.workload.model import Decision, Read
+    >>> from prejoin.workload.model import Decision, OutOfScope, Read
     >>> search = Workload(reads=(Read("AP-1"),), decisions=(Decision(OutOfScope("AP-1")),))
     >>> operation_of(search, Design("t"), search.reads[0]).problem
     'out of scope'
@@ -20,9 +20,8 @@ def operation_of(workload: Workload, design: Design, pattern: Pattern) -> Operat
     operation = design.operation(pattern.id)
     if operation is not None:
         return operation
-    pins = [decision.pin for decision in workload.decisions]
-    is_out_of_scope = any(isinstance(pin, OutOfScope) and pin.pattern == pattern.id for pin in pins)
-    return Operation(pattern.id, problem=OUT_OF_SCOPE if is_out_of_scope else _NOT_MAPPED)
+    problem = OUT_OF_SCOPE if pattern.id in workload.out_of_scope else _NOT_MAPPED
+    return Operation(pattern.id, problem=problem)
 
 
 def outcome(operation: Operation) -> str:

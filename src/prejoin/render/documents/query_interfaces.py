@@ -88,7 +88,7 @@ class _Page:
         )
         yield "## Traceability"
         yield "For each access pattern: its method, its test, and its requests to DynamoDB."
-        yield write_table(_MATRIX, [self._row(pattern) for pattern in self.workload.patterns], optional=["Test"])
+        yield write_table(_MATRIX, list(map(self._row, self.workload.patterns)), optional=["Test"])
         groups = (("Reads", self.workload.reads), ("Writes", self.workload.writes), ("Deletes", self.workload.deletes))
         for name, patterns in groups:
             if patterns:

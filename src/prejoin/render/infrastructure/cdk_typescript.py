@@ -112,7 +112,7 @@ def _value(value: Any) -> Any:
         case Props():
             return _object(value.values)
         case list():
-            return [_value(element) for element in value]
+            return list(map(_value, value))
     return value
 
 

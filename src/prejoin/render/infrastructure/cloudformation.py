@@ -125,7 +125,7 @@ def _properties(stack: Stack, table_name: Any, key: Any = None) -> dict[str, Any
     if table.global_indexes:
         properties["GlobalSecondaryIndexes"] = [_index(index) | _throughput(stack) for index in table.global_indexes]
     if table.local_indexes:
-        properties["LocalSecondaryIndexes"] = [_index(index) for index in table.local_indexes]
+        properties["LocalSecondaryIndexes"] = list(map(_index, table.local_indexes))
     properties |= _throughput(stack)
     if options.table_class is not TableClass.STANDARD:
         properties["TableClass"] = options.table_class.value

@@ -163,7 +163,7 @@ def leading_keys(template: str) -> str:
     >>> leading_keys("USER#{userId}"), leading_keys("ALL#ORDER#{placedAt:day}#{orderId:shard(8)}"), leading_keys("{id}")
     ('USER#*', 'ALL#ORDER#*#*', '*')
     """
-    return "*".join(escape_pattern(literal) for literal in _FIELD.split(template))
+    return "*".join(map(escape_pattern, _FIELD.split(template)))
 
 
 def escape_pattern(text: str) -> str:

@@ -56,7 +56,7 @@ def file_text(blocks: Sequence[HclBlock], notice: str = "") -> str:
     }
     """
     texts = [f"# {notice}"] if notice else []
-    texts += ["\n".join(_block(block)) for block in blocks]
+    texts += map("\n".join, map(_block, blocks))
     return "\n\n".join(texts) + "\n"
 
 
@@ -94,7 +94,7 @@ def _value(value: Any) -> list[str]:
             pairs = [(_key(name), _value(member)) for name, member in value.items()]
             return ["{", *_indent(_align_pairs(pairs)), "}"] if pairs else ["{}"]
         case _:
-            return _list([_value(element) for element in value])
+            return _list(list(map(_value, value)))
 
 
 def _key(name: str) -> str:

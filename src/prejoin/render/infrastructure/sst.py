@@ -59,7 +59,7 @@ def render_sst(
     for policy in stack.every_policy:
         parts.append(remark + _policy(policy, stack))
         remark = []  # it stands once, before the first policy
-    return {FILE: "\n\n".join("\n".join(part) for part in parts) + "\n"}
+    return {FILE: "\n\n".join(map("\n".join, parts)) + "\n"}
 
 
 def _table(stack: Stack) -> dict[str, Any]:

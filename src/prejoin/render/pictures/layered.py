@@ -148,13 +148,13 @@ def _order_columns(graph: _Graph) -> list[list[int]]:
     for node, rank in enumerate(graph.ranks):
         columns[rank].append(node)
     near = graph.neighbours()
-    best, fewest = [[*column] for column in columns], _crossings(columns, graph)
+    best, fewest = list(map(list, columns)), _crossings(columns, graph)
     for sweep in range(_SWEEPS):
         _sweep(columns, near, backwards=sweep % 2 == 1)
         # A sweep may make it worse, and a later one better than before.
         crossings = _crossings(columns, graph)
         if crossings < fewest:
-            best, fewest = [[*column] for column in columns], crossings
+            best, fewest = list(map(list, columns)), crossings
     return best
 
 

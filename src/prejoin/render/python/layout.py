@@ -30,7 +30,7 @@ class Group:
 
     @property
     def flat(self) -> str:
-        inner = (", " if self.commas else " ").join(flat(item) for item in self.items)
+        inner = (", " if self.commas else " ").join(map(flat, self.items))
         return f"{self.head[:-1]}{inner}{self.tail[1:]}" if self.loose else f"{self.head}{inner}{self.tail}"
 
 

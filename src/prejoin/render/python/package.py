@@ -97,8 +97,9 @@ def render_python(workload: Workload, design: Design, options: Options | None = 
         package / "seed.py": seed_module(workload, design, module.names),
         PurePosixPath(TESTS): tests_module(module, tests_of(module, methods, options.untested), package.name),
     }
-    files = {package / f"{name}.py": source for name, source in package_code.modules.items()}
-    files |= {path: _source(lines) for path, lines in other_files.items()}
+    files = {path: _source(lines) for path, lines in other_files.items()}
+    for name, source in package_code.modules.items():
+        files[package / f"{name}.py"] = source
     return dict(sorted(files.items()))
 
 

@@ -156,7 +156,7 @@ class _EntityCode:
                 yield self._construct(pattern)
         for twin in twins:
             for values in twin.unique:
-                yield call("Unique", *(string(self.fields[name]) for name in values), keyword("of", string(twin.copy)))
+                yield call("Unique", *self._strings(values), keyword("of", string(twin.copy)))
 
     def _constructs(self) -> Iterator[Group]:
         kept_twins = [twin.copy for twin in self.twins if twin.has_history]
@@ -171,7 +171,7 @@ class _EntityCode:
             yield self._bounds(attribute)
         for pair in own.mirrored:
             self.imports.name("prejoin", "Mirror")
-            yield call("Mirror", string(self.fields[pair.source]), string(self.fields[pair.target]))
+            yield call("Mirror", *self._strings((pair.source, pair.target)))
         words: dict[str, list[tuple[str, str]]] = {}
         for member in own.read_members:
             words.setdefault(member.attribute, []).append((string(member.word), string(member.member)))
@@ -215,7 +215,7 @@ class _EntityCode:
             ids = [(source_name, own_name) for source_name, own_name in ids if source_name != own_name]
             if ids:
                 parts.append(keyword("by", mapping(ids)))
-        parts += [string(fields[name]) for name in pattern.attributes]
+        parts += self._strings(pattern.attributes)
         if pattern.key:
             parts.append(call("Key", *self._templates(pattern.key)))
         parts += pattern.variables
@@ -227,7 +227,7 @@ class _EntityCode:
         self.imports.name("prejoin", "Copy")
         parts: list[Part] = [string(item.copy), self._key(item.facets[0])]
         if item.attributes:
-            parts.append(keyword("attributes", listing(string(self.fields[name]) for name in item.attributes)))
+            parts.append(keyword("attributes", listing(self._strings(item.attributes))))
         if indexes := self._index_keys(item):
             parts.append(keyword("indexes", indexes))
         if item.whole or item.tag != f"{self.own_item.tag}.{item.copy}":
@@ -248,6 +248,10 @@ class _EntityCode:
             if slot is None or not is_natural(facet.templates, slot.key_attributes):
                 keys_by_slot.append((string(facet.slot), self._key(facet)))
         return mapping(keys_by_slot) if keys_by_slot else None
+
+    def _strings(self, attributes: Iterable[str]) -> list[Part]:
+        """The fields of attributes as strings."""
+        return [string(self.fields[name]) for name in attributes]
 
     def _templates(self, texts: Iterable[str]) -> list[Part]:
         """Templates with the names of fields."""

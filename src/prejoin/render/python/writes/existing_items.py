@@ -153,7 +153,7 @@ class ItemWrite:
 
     def _addition(self, field: str, change: Change, attribute: Attribute) -> ChangeCode:
         amount = self._amount(change, attribute)
-        # `+=` reads the number. Of an item that is new, or of an absent attribute, there is none: `add` begins at 0.
+        # `+=` needs a number in the item. Where there may be none, `add` counts it as 0.
         if not attribute.optional and self.values.step.verb is not Verb.UPSERT:
             return ChangeCode(field, amount, change.op.value)
         self.values.context.imports.name("prejoin", "add")

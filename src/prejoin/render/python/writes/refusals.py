@@ -94,8 +94,10 @@ def _disagreements(sources: Sources, item: NewItem) -> Iterator[Disagreement]:
 def _expectations(sources: Sources, step: Step) -> dict[str, str]:
     """The values that attributes of a new object must have, as those of another object or as a parameter."""
     params = {p.meaning.input: p.name for p in sources.params.values() if isinstance(p.meaning, InputValue)}
-    shared_names = [attribute.name for attribute in shared_inputs(step)]
-    expectations = {name: params[name] for name in shared_names if name in params}
+    expectations: dict[str, str] = {}
+    for attribute in shared_inputs(step):
+        if attribute.name in params:
+            expectations[attribute.name] = params[attribute.name]
     for agreement in agreements(sources.steps):
         if sources.steps[agreement.part] is step:
             owner = sources.steps[agreement.owner]

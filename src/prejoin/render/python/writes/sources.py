@@ -54,10 +54,9 @@ class Sources:
     @property
     def ordered_params(self) -> list[Param]:
         """The parameters: objects first, then inputs in the order of the document, then the others."""
-        records = dict.fromkeys(param.name for param in self.records.values())
-        other_params = [param for param in self.params.values() if param.name not in records]
-        other_params.sort(key=self._position_of_input)
-        return [*(self.params[name] for name in records), *other_params]
+        records = list(dict.fromkeys(self.records.values()))
+        other_params = [param for param in self.params.values() if param not in records]
+        return records + sorted(other_params, key=self._position_of_input)
 
     def _position_of_input(self, param: Param) -> int:
         names = list(self.inputs)

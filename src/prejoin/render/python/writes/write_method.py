@@ -76,7 +76,7 @@ class _WriteMethod:
         )
 
     def _is_together(self) -> bool:
-        # A list may have more items than a transaction takes.
+        # The document says that the items are written one by one, so that an interrupted call can be repeated.
         if self.resolved.is_resumable:
             return False
         is_single = len(self.steps) == 1 and not self.steps[0].is_list
@@ -217,10 +217,10 @@ class _WriteMethod:
 
     def _can_be_refused(self, step: Step) -> bool:
         """Whether DynamoDB may refuse the write of a single item, because of what the table holds."""
-        check = (step.entity.name, Did.CHECK)
         for request in self.operation.requests:
-            if check in [(action.item.entity, action.action) for action in request.actions]:
-                return True
+            for action in request.actions:
+                if action.action is Did.CHECK and action.item.entity == step.entity.name:
+                    return True
         return False
 
     # --- Lists that are deleted and created anew --------------------------------------------------------------------
