@@ -416,7 +416,7 @@ def _actions(step: Step, item: Item, design: Design) -> list[ItemAction]:
     """The effect of a step: on the item itself, on its copies, and on the items of its constructs."""
     entity, action = step.entity, step.action
     constructs = tuple(all_constructs(entity, design))
-    diverted_names: frozenset[str] = frozenset().union(*(bound.diverted(action) for bound in constructs))
+    diverted_names: frozenset[str] = frozenset().union(*(bound.diverted_names(action) for bound in constructs))
     own_changes = tuple(change for change in step.changes if change.attribute not in diverted_names)
     pk, sk = _key(item.facets[0])
     knowledge = _Knowledge(step, own_changes)
