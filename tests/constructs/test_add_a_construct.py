@@ -63,7 +63,7 @@ class Versioned(BoundConstruct):
                 yield Problem(CATALOGUE["PJ228"], message, "write `create` or `update`", "actions")
 
     @property
-    def maintained(self):
+    def maintained_names(self):
         return frozenset({self.attribute})
 
     def also_changes(self, action):

@@ -163,7 +163,7 @@ def test_each_variant_is_proven_with_expired_items_beside_the_data(variant: str,
 
 MUTANTS: dict[str, Any] = {
     "no pattern in the schema": ("schema_calls", lambda self, design, twins: iter(())),
-    "not held": ("held", property(lambda self: frozenset())),
+    "not held": ("held_names", property(lambda self: frozenset())),
     "not present in requests": ("present", lambda self, design: None),
     "nothing is vacant": ("vacant", lambda self, design: None),
 }

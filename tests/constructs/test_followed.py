@@ -235,7 +235,7 @@ def test_followed_attributes_are_proven() -> None:
     assert problems("") == []
 
 
-SCHEMA_CALLS, REFRESHED = FollowedAttributes.schema_calls, FollowedAttributes.refreshed
+SCHEMA_CALLS, REFRESHED = FollowedAttributes.schema_calls, FollowedAttributes.refreshed_values
 
 
 def with_pairs(self: FollowedAttributes, *arguments: Any) -> Iterator[SchemaCall]:
@@ -251,10 +251,10 @@ def of_all_sources(self: FollowedAttributes, source: dict[str, Any], values: dic
 MUTANTS: dict[str, tuple[str, Any]] = {
     "no pattern in the schema": ("schema_calls", lambda *_: iter(())),
     "an attribute is not refreshed": ("schema_calls", with_pairs),
-    "no refresh is expected": ("refreshed", lambda *_: None),
-    "items of other sources are expected to change": ("refreshed", of_all_sources),
+    "no refresh is expected": ("refreshed_values", lambda *_: None),
+    "items of other sources are expected to change": ("refreshed_values", of_all_sources),
     "absent values are expected to stay": (
-        "refreshed", lambda self, source, values: (after := REFRESHED(self, source, values)) and {**values, **after}),
+        "refreshed_values", lambda self, source, values: (after := REFRESHED(self, source, values)) and {**values, **after}),
 }  # fmt: skip
 
 

@@ -76,7 +76,7 @@ EXPAND = ShardedCounter.expand
 
 MUTANTS: dict[str, tuple[str, Any]] = {
     "shards are not deleted": ("expand", lambda *arguments: (one for one in EXPAND(*arguments) if one.changes)),
-    "the item is written, too": ("diverted", lambda *_: frozenset()),
+    "the item is written, too": ("diverted_names", lambda *_: frozenset()),
     "no change": ("expand", lambda *arguments: (replace(one, changes=()) for one in EXPAND(*arguments))),
     "another key": ("expand", lambda *arguments: (replace(one, pk=f"X{one.pk}") for one in EXPAND(*arguments))),
     "a delete leaves shards": ("times", lambda self, effect: 1),

@@ -217,7 +217,7 @@ def _hiding_attributes(model: WriteModel, slot: Slot) -> list[tuple[Variable, Ca
     return [
         (stored_variable(slot.place, name), partial(_hides, model, bound, name))
         for bound in hiding_constructs(slot.entity)
-        for name in bound.held - bound.maintained
+        for name in bound.held_names - bound.maintained_names
     ]
 
 

@@ -7,16 +7,17 @@ unique values. `RefreshedConstruct` is one of the flags of attributes that follo
 side (`table/schema/pattern.py`) where they mean the same:
 
 1. The document: `read` and `write` its line, `problems` and `write_problems` check it.
-2. Writes: `maintained` names the attributes that the client writes, `rewrite` and `also_changes` change an action,
-   `depends` and `located_by` name stored values that a write needs, `diverted` those that it changes elsewhere.
+2. Writes: `maintained_names` are the attributes that the client writes, `rewrite` and `also_changes` change an action,
+   `depends` and `located_by` name stored values that a write needs, `diverted_names` those that it changes elsewhere.
    `expand` adds actions on the construct's own items, and `vacancy` is the condition that the client adds to these.
    `prepare` names what the client stores before it writes the item.
-3. Reads and writes: `visible` is true of the items that they find. What it tests is in every index and copy (`held`).
+3. Reads and writes: `visible` is true of the items that they find. `held_names` are what it tests: every index and
+   copy has them.
    `present` is a test that the client adds by itself, and `vacant` is true of the items that it replaces as if absent.
    `complete` reads what the construct's own items hold.
-4. The design: `items` are the construct's own items, `stored` is how many, `ends` whether they expire.
+4. The design: `items` are the construct's own items, `stored_count` is how many, `ends` whether they expire.
 5. Renderings: `schema_calls`, `effect_words`, `explanation`, `usage_words`, and rows of the documents.
-6. The proof: `initial`, `expected`, `companions`, `kept_pieces`, `hidden`, `refreshed`.
+6. The proof: `initial`, `expected_change`, `companions`, `kept_pieces`, `hidden_values`, `refreshed_values`.
 
 A construct may import the model of workloads and of designs and the lexer of the grammar, and nothing that imports
 constructs: the other stages ask the registry (`constructs/registry.py`; `constructs/refreshed.py` for the flags).
@@ -233,7 +234,7 @@ class EntityConstruct:
         """The stored attributes that say where items of its own are. A write that does not know them reads them."""
         return frozenset()
 
-    def diverted(self, action: Action) -> frozenset[str]:
+    def diverted_names(self, action: Action) -> frozenset[str]:
         """The attributes that an action changes in items of its own, and not in the entity's item."""
         return frozenset()
 
@@ -284,7 +285,7 @@ class EntityConstruct:
         """The bytes of an item of its own; None if it is as large as one of the entity."""
         return None
 
-    def stored(self, usage: Usage) -> float:
+    def stored_count(self, usage: Usage) -> float:
         """How many items of its own are kept at a time, of all items of the entity."""
         return 0.0
 
@@ -304,7 +305,9 @@ class EntityConstruct:
 
     # The proof. It shares nothing with the hooks for writes: it says what is in the table, not how it comes there.
 
-    def expected(self, before: Mapping[str, Any], after: Mapping[str, Any] | None, design: Design) -> ExpectedChange:
+    def expected_change(
+        self, before: Mapping[str, Any], after: Mapping[str, Any] | None, design: Design
+    ) -> ExpectedChange:
         """What is in the table beside the data after an item was replaced, or deleted (`after` is None)."""
         return ExpectedChange()
 
@@ -334,7 +337,7 @@ class DeclaredConstruct(EntityConstruct):
     # Writes
 
     @property
-    def maintained(self) -> frozenset[str]:
+    def maintained_names(self) -> frozenset[str]:
         """The attributes that the client writes by itself. They are no inputs."""
         return frozenset()
 
@@ -376,7 +379,7 @@ class DeclaredConstruct(EntityConstruct):
         return 100.0
 
     @property
-    def held(self) -> frozenset[str]:
+    def held_names(self) -> frozenset[str]:
         """The attributes that every index and copy holds, because reads test them."""
         return frozenset()
 
@@ -434,7 +437,7 @@ class DeclaredConstruct(EntityConstruct):
         """Whether no read returns an item with these values, and no update finds it."""
         return False
 
-    def hidden(self, values: Mapping[str, Any], now: datetime) -> Mapping[str, Any]:
+    def hidden_values(self, values: Mapping[str, Any], now: datetime) -> Mapping[str, Any]:
         """The values of an item after it was hidden. The construct has `hidden_words`."""
         raise NotImplementedError
 
@@ -580,7 +583,7 @@ class RefreshedConstruct(EntityConstruct):
         """How old the values may be, for the page of query interfaces, with the names of the source and its writes."""
         return ""
 
-    def refreshed(self, source: Mapping[str, Any], values: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def refreshed_values(self, source: Mapping[str, Any], values: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """The values that an item has after a refresh of a source; None if it is not refreshed by that."""
         return None
 

@@ -149,7 +149,7 @@ class LargeContent(AddedConstruct):
     def size_words(self) -> str:
         return ""  # it follows from the size of the content
 
-    def stored(self, usage: Usage) -> float:
+    def stored_count(self, usage: Usage) -> float:
         return usage.count * part_count(typical_size(self.attribute))
 
     # Renderings

@@ -50,7 +50,7 @@ class Expiry(DeclaredConstruct):
     # Reads and writes
 
     @property
-    def held(self) -> frozenset[str]:
+    def held_names(self) -> frozenset[str]:
         return frozenset({self.attribute.name})
 
     def present(self, design: Design) -> Test | None:
@@ -103,7 +103,7 @@ class Expiry(DeclaredConstruct):
         seconds = end.timestamp() if isinstance(end, datetime) else end
         return int(seconds) <= int(now.timestamp())
 
-    def hidden(self, values: Mapping[str, Any], now: datetime) -> Mapping[str, Any]:
+    def hidden_values(self, values: Mapping[str, Any], now: datetime) -> Mapping[str, Any]:
         end = now.replace(microsecond=0) - _TIME_SINCE_EXPIRY
         is_time = self.attribute.type.kind is Kind.DATETIME
         return {**values, self.attribute.name: end if is_time else int(end.timestamp())}

@@ -9,7 +9,7 @@ The application calls it, or the function that reads the table's stream does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,10 +22,9 @@ from prejoin.workload.grammar.quantities import write_span
 from prejoin.workload.lookup import changes, foreign_parts, target, unique_groups
 from prejoin.workload.memo import remembered
 from prejoin.workload.model import Action, Attribute, Comparison, Entity, Op, Verb, Workload, Write
+from prejoin.workload.phrases import code_list
 
 _CODE = CATALOGUE["PJ224"]
-_WHOLE_ITEM_VERBS = (Verb.CREATE, Verb.PUT)
-"""The actions that give all attributes of an item."""
 
 
 class FollowsFlag(AttributeFlag):
@@ -115,7 +114,7 @@ def _unfit(a: Attribute, entity: Entity, source: Attribute) -> Problem | None:
     """What is wrong with an attribute and its source."""
     origin = f"{entity.name}.{source.name}"
     if len(a.repeats) > 1:
-        message = f"`{a.name}` repeats {_in_backticks(a.repeats)}, each in its own way"
+        message = f"`{a.name}` repeats {code_list(a.repeats)}, each in its own way"
         return Problem(_CODE, message, f"keep `follows {origin}` only")
     if a.id or a.unique:
         return Problem(_CODE, f"`{a.name}` follows `{origin}`, and is an id or unique", "take the other flag away")
@@ -143,7 +142,7 @@ def _in_unique_group(workload: Workload, entity: Entity, a: Attribute) -> Proble
     shared_names = {a.name, *(reference_of(workload, entity, a) or {}).values()}
     for group in unique_groups(entity):
         if a.name in group and shared_names.issuperset(group):
-            message = f"{_in_backticks(group)} together are unique, and all items of one source repeat `{a.name}`"
+            message = f"{code_list(group)} together are unique, and all items of one source repeat `{a.name}`"
             return Problem(_CODE, message, f"let `{a.name}` not be unique")
     return None
 
@@ -154,9 +153,7 @@ def _missing_reference(workload: Workload, entity: Entity, a: Attribute, source:
         return None
     options = [option.name for option in _holders(workload, entity).get(source.name, [])]
     if len(options) > 1:
-        message = (
-            f"{_in_backticks(options)} lead to an item of `{source.name}`, and nothing says which `{a.name}` is of"
-        )
+        message = f"{code_list(options)} lead to an item of `{source.name}`, and nothing says which `{a.name}` is of"
         return Problem(_CODE, message, f"say which: `follows {a.follows.source} via {write_name(options[0])}`")
     id_ = source.id[0] if source.id else Attribute("id")
     message = f"nothing in `{entity.name}` leads to the `{source.name}` that `{a.name}` is of"
@@ -171,15 +168,9 @@ def _unread(
     by = list((reference_of(workload, entity, a) or {}).values())
     if a.follows is None or is_found(entity, by):
         return None
-    message = (
-        f"no read finds each `{entity.name}` by {_in_backticks(by)}, to update it when `{a.follows.source}` changes"
-    )
-    fix = f"add a read of `{entity.name}` with the input {_in_backticks(by)} and the result `Collection`"
+    message = f"no read finds each `{entity.name}` by {code_list(by)}, to update it when `{a.follows.source}` changes"
+    fix = f"add a read of `{entity.name}` with the input {code_list(by)} and the result `Collection`"
     return Problem(_CODE, message, fix)
-
-
-def _in_backticks(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
 
 
 # --- The attributes that follow one source --------------------------------------------------------------------------
@@ -252,7 +243,7 @@ class FollowedAttributes(RefreshedConstruct):
 
     # The proof
 
-    def refreshed(self, source: Mapping[str, Any], values: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def refreshed_values(self, source: Mapping[str, Any], values: Mapping[str, Any]) -> Mapping[str, Any] | None:
         if any(values.get(own) != source.get(part) for part, own in self.by.items()):
             return None
         current = {own: source.get(origin) for own, origin in self.attributes.items()}
@@ -262,6 +253,6 @@ class FollowedAttributes(RefreshedConstruct):
 
 def _given_by(write: Write, action: Action, entity: Entity) -> frozenset[str]:
     """The attributes of an item to which an action gives a value."""
-    if action.verb in _WHOLE_ITEM_VERBS:
+    if action.is_new:
         return frozenset(entity.types)
     return frozenset(change.attribute for change in changes(write, action, entity)) if action.updates else frozenset()

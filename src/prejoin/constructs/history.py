@@ -167,11 +167,11 @@ class VersionHistory(BoundConstruct):
     # Writes
 
     @property
-    def maintained(self) -> frozenset[str]:
+    def maintained_names(self) -> frozenset[str]:
         return frozenset({VERSION}) if self.entity.attribute(VERSION) else frozenset()
 
     def also_changes(self, action: Action) -> tuple[Change, ...]:
-        return tuple(Change(name, ChangeOp.ADD, Value(const="1")) for name in self.maintained)
+        return tuple(Change(name, ChangeOp.ADD, Value(const="1")) for name in self.maintained_names)
 
     def depends(self, action: Action) -> frozenset[str]:
         """The whole item, which becomes a version."""
@@ -212,7 +212,7 @@ class VersionHistory(BoundConstruct):
     def items(self, design: Design) -> Iterator[KeptItem]:
         yield KeptItem(self._item_name, *self._key(design), "earlier version", "earlier versions")
 
-    def stored(self, usage: Usage) -> float:
+    def stored_count(self, usage: Usage) -> float:
         seconds = usage.retention if self.kept.seconds is None else self.kept.seconds
         replaced_count = usage.written(*_REPLACING) * seconds
         return replaced_count if self.kept.versions is None else min(replaced_count, usage.count * self.kept.versions)
@@ -264,9 +264,11 @@ class VersionHistory(BoundConstruct):
 
     @property
     def initial(self) -> Mapping[str, Any]:
-        return dict.fromkeys(self.maintained, 1)
+        return dict.fromkeys(self.maintained_names, 1)
 
-    def expected(self, before: Mapping[str, Any], after: Mapping[str, Any] | None, design: Design) -> ExpectedChange:
+    def expected_change(
+        self, before: Mapping[str, Any], after: Mapping[str, Any] | None, design: Design
+    ) -> ExpectedChange:
         pk, sk = self._key(design)
         version_item = ExpectedItem(pk, sk, "history", before, self.kept.seconds)
         too_old = before[VERSION] - (self.kept.versions or before[VERSION])

@@ -137,7 +137,7 @@ def construct_of(entity: Entity, item: ItemName, design: Design) -> EntityConstr
 
 def maintained(entity: Entity) -> frozenset[str]:
     """The attributes that the client writes by itself."""
-    return frozenset().union(*(construct.maintained for construct in constructs_of(entity)))
+    return frozenset().union(*(construct.maintained_names for construct in constructs_of(entity)))
 
 
 def keeps_contents(entity: Entity) -> bool:
@@ -158,7 +158,7 @@ def rewritten(workload: Workload, action: Action) -> Action:
     return action
 
 
-def shortened(workload: Workload, action: Action) -> Action:
+def shorten_action(workload: Workload, action: Action) -> Action:
     """An action as a document has it: the opposite of `rewritten`."""
     entity = workload.entity(action.entity)
     for construct in constructs_of(entity) if entity else ():
@@ -205,7 +205,7 @@ def hidden_inputs(entity: Entity) -> Iterator[Input]:
 
 def held_attributes(entity: Entity) -> frozenset[str]:
     """The attributes that every index and copy has to hold, because reads test them."""
-    return frozenset().union(*(bound.held for bound in constructs_of(entity)))
+    return frozenset().union(*(bound.held_names for bound in constructs_of(entity)))
 
 
 def present_tests(entity: Entity, design: Design) -> tuple[Test, ...]:

@@ -44,13 +44,13 @@ class ShardedCounter(AddedConstruct):
 
     # Writes
 
-    def diverted(self, action: Action) -> frozenset[str]:
+    def diverted_names(self, action: Action) -> frozenset[str]:
         return counted_apart(self.counter, action)
 
     def expand(self, action: Action, changes: Mapping[str, ItemChange], design: Design) -> Iterator[ItemAction]:
         """An addition to one shard. A delete deletes all of them."""
         # DynamoDB takes about 1,000 write units a second for one item: only the shards take additions.
-        numbers = self.diverted(action)
+        numbers = self.diverted_names(action)
         additions = tuple(replace(change, is_from_zero=True) for name, change in changes.items() if name in numbers)
         if not additions and action.verb is not Verb.DELETE:
             return
@@ -125,7 +125,7 @@ class ShardedCounter(AddedConstruct):
     def size_words(self) -> str:
         return "the size of a shard of the counter"
 
-    def stored(self, usage: Usage) -> float:
+    def stored_count(self, usage: Usage) -> float:
         return usage.count * self.counter.shards
 
     # Renderings

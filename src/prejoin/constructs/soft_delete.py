@@ -122,14 +122,8 @@ class DeletionMark(BoundConstruct):
     # The document
 
     def problems(self) -> Iterator[Problem]:
-        entity, name = self.entity, self.value.attribute
-        mark = entity.attribute(name)
-        if mark is None or mark.type.kind is not Kind.DATETIME or not mark.optional:
-            message = f"`{entity.name}` has a soft delete, and no optional datetime `{name}` for its time"
-            yield Problem(_CODE, message, f"add the attribute `` `{name}` (datetime, optional, mutable) ``")
-        elif mark.id or mark.unique or mark.ttl or mark.repeats or mark.default is not None:
-            message = f"`{name}` of `{entity.name}` is set by deletes"
-            yield Problem(_CODE, message, f"write `` `{name}` (datetime, optional, mutable) ``")
+        yield from self._problems_of_mark()
+        entity = self.entity
         if entity.singleton:
             message = f"there is only one `{entity.name}`, and a deleted one is in the way of the next"
             yield Problem(_CODE, message, "leave the soft delete out")
@@ -139,17 +133,23 @@ class DeletionMark(BoundConstruct):
             yield Problem(_CODE, message, "add the attribute `` `expiresAt` (datetime, optional, mutable, ttl) ``")
         if self.value.seconds == 0:
             yield Problem(_CODE, f"the soft delete of `{entity.name}` keeps nothing", "leave it out")
-        has_unique = bool(entity.unique) or any(a.unique for a in entity.attributes)
+        has_unique = bool(entity.unique) or any(attribute.unique for attribute in entity.attributes)
         if self.value.releases and not has_unique:
             message = f"`{entity.name}` has no unique values that could be released"
             yield Problem(_CODE, message, f"write only `{self.construct.write(replace(self.value, releases=False))}`")
         for attribute in entity.attributes:
-            if attribute.follows:
-                message = f"`{attribute.name}` follows another attribute, and no refresh finds a deleted item"
-                yield Problem(_CODE, message, "remove `follows`, or the soft delete")
-            elif attribute.type.kind is Kind.CONTENT:
-                message = f"`{attribute.name}` is a large content, which would stay when a deleted item expires"
-                yield Problem(_CODE, message, "keep it in an entity of its own, or remove the soft delete")
+            yield from _problems_beside_hidden_items(attribute)
+
+    def _problems_of_mark(self) -> Iterator[Problem]:
+        """What is wrong with the attribute for the time of the delete."""
+        entity, name = self.entity, self.value.attribute
+        mark = entity.attribute(name)
+        if mark is None or mark.type.kind is not Kind.DATETIME or not mark.optional:
+            message = f"`{entity.name}` has a soft delete, and no optional datetime `{name}` for its time"
+            yield Problem(_CODE, message, f"add the attribute `` `{name}` (datetime, optional, mutable) ``")
+        elif mark.id or mark.unique or mark.ttl or mark.repeats or mark.default is not None:
+            message = f"`{name}` of `{entity.name}` is set by deletes"
+            yield Problem(_CODE, message, f"write `` `{name}` (datetime, optional, mutable) ``")
 
     def write_problems(self, write: Write) -> Iterator[Problem]:
         """The parts of a write that set or test the time of the delete, which only deletes do."""
@@ -187,7 +187,7 @@ class DeletionMark(BoundConstruct):
         return action.verb is Verb.UPDATE and set(self._marking) == set(action.changes)
 
     @property
-    def maintained(self) -> frozenset[str]:
+    def maintained_names(self) -> frozenset[str]:
         return frozenset({self.value.attribute})
 
     def rewrite(self, action: Action) -> Action:
@@ -202,9 +202,7 @@ class DeletionMark(BoundConstruct):
     def function_actions(self) -> Iterator[Action]:
         """A restore, which takes released unique values again, and a purge."""
         unique_names = {a.name for a in self.entity.attributes if a.unique}.union(*self.entity.unique)
-        released_names = (
-            sorted(unique_names - {a.name for a in self.entity.attributes if a.id}) if self.value.releases else []
-        )
+        released_names = sorted(unique_names.difference(self.entity.id_names)) if self.value.releases else []
         yield Action(Verb.UPDATE, self.entity.name, changes=(*self._marking, *map(Change, released_names)))
         yield Action(Verb.DELETE, self.entity.name)
 
@@ -226,7 +224,7 @@ class DeletionMark(BoundConstruct):
         return _VISIBLE
 
     @property
-    def held(self) -> frozenset[str]:
+    def held_names(self) -> frozenset[str]:
         return frozenset({self.value.attribute})
 
     # Renderings
@@ -303,7 +301,7 @@ class DeletionMark(BoundConstruct):
     def is_hidden(self, values: Mapping[str, Any], now: datetime) -> bool:
         return values.get(self.value.attribute) is not None
 
-    def hidden(self, values: Mapping[str, Any], now: datetime) -> Mapping[str, Any]:
+    def hidden_values(self, values: Mapping[str, Any], now: datetime) -> Mapping[str, Any]:
         hidden_values = {**values, self.value.attribute: now}
         if self.value.seconds is not None and self._ending is not None:
             end = now + timedelta(seconds=self.value.seconds)
@@ -312,3 +310,13 @@ class DeletionMark(BoundConstruct):
 
     def is_without_guards(self, values: Mapping[str, Any]) -> bool:
         return self.value.releases and values.get(self.value.attribute) is not None
+
+
+def _problems_beside_hidden_items(attribute: Attribute) -> Iterator[Problem]:
+    """Attributes that an entity cannot have, because something outside the item has to know of its delete."""
+    if attribute.follows:
+        message = f"`{attribute.name}` follows another attribute, and no refresh finds a deleted item"
+        yield Problem(_CODE, message, "remove `follows`, or the soft delete")
+    elif attribute.type.kind is Kind.CONTENT:
+        message = f"`{attribute.name}` is a large content, which would stay when a deleted item expires"
+        yield Problem(_CODE, message, "keep it in an entity of its own, or remove the soft delete")

@@ -162,7 +162,7 @@ class UniqueValues(AddedConstruct):
     def size_words(self) -> str:
         return "the size of the item that makes a value unique"
 
-    def stored(self, usage: Usage) -> float:
+    def stored_count(self, usage: Usage) -> float:
         return usage.count
 
     # Renderings

@@ -197,7 +197,7 @@ class ExpectedTable:
     def hide(self, bound: DeclaredConstruct, item: Values) -> Values:
         """Hides an item of the data, as a construct of its entity does, and returns its values then."""
         entity = bound.entity
-        hidden_values = dict(bound.hidden(item, self._sample.now))
+        hidden_values = dict(bound.hidden_values(item, self._sample.now))
         remove_item(self._sample.items[entity.name], item)
         self._delete_stored(self.of(entity.name, item))
         self._put_stored(self.of(entity.name, hidden_values))
@@ -345,7 +345,7 @@ class ExpectedTable:
         if before is None:
             return kept_items, dropped_keys
         for bound in constructs_of(self._sample.entity(entity)):
-            change = bound.expected(before, after, self._sample.design)
+            change = bound.expected_change(before, after, self._sample.design)
             for item in change.kept:
                 stored_item = self._kept_item(bound.entity, item)
                 kept_items[self._content.key(stored_item)] = stored_item

@@ -101,7 +101,7 @@ def _expect(
         entity = bound.entity
         hidden_items = [values for owner, values in sample.hidden.values() if owner is entity]
         for item in (*sample.items.get(entity.name, ()), *hidden_items):
-            after = bound.refreshed(source, item)
+            after = bound.refreshed_values(source, item)
             if after is not None and after != item:
                 expected_table.apply(WriteStep(Action(Verb.UPDATE, entity.name), entity, item, dict(after)))
                 count += 1

@@ -61,11 +61,13 @@ def sibling_references(workload: Workload, write: Write) -> Iterator[SiblingRefe
         for item, sibling in ((left, right), (right, left)):
             if item.is_new or item.entity is sibling.entity:
                 continue
+            # A comment refers to its post: the `userId` of both may be two people.
             is_linked = _refers(workload, item.entity, sibling.entity) or _refers(workload, sibling.entity, item.entity)
             if is_linked and not sibling.is_new:
                 continue  # they belonged together before this write
             # What a reference becomes in one item says nothing about what it is in the other.
             settled_names = _settled_names(write, item) | _changed_names(sibling) | _unconstrained_names(write, sibling)
+            # Both refer to a third entity by an attribute of the same name: `Visit.animalId` and `Appt.animalId`.
             for attribute in item.entity.attributes:
                 shared_entity = _shared_target(workload, item.entity, attribute, sibling.entity)
                 if shared_entity is None or attribute.id or attribute.name in settled_names:

@@ -52,6 +52,7 @@ def must_be_positive(workload: Workload, write: Write, change: Change) -> bool:
     is, or with a condition that gives n a least value. `n >= -5` allows negative amounts, and `n > 0` refuses them
     itself. `n <= 500` and `n <> 0` say nothing of the least value.
     """
+    # `stock -= n` with n = -5 would add to the stock, whatever `stock >= n` says.
     name = change.value.param if change.value and change.op is ChangeOp.SUBTRACT else None
     if name is None or input_bounds(workload, write, name)[0] is not None:
         return False

@@ -36,6 +36,7 @@ EITHER = " / "
 
 def suggest(name: str, candidates: Iterable[str]) -> str | None:
     """The candidate that a name probably means: another case, a plural, or a typing error."""
+    # Another case and a plural come before similar spellings: for `users`, `User` and not `Uses`.
     names = list(dict.fromkeys(candidates))
     names_in_lower_case = {c.lower(): c for c in names}
     word = name.lower()
@@ -98,9 +99,12 @@ def chain(workload: Workload, entity: Entity, attribute: Attribute) -> list[tupl
 
 
 def _chain(workload: Workload, entity: Entity, attribute: Attribute) -> list[tuple[str, str]]:
+    # For `Comment.ticketId`: `Comment.ticketId`, `Ticket.ticketId`. Where the id of a ticket refers to a case, the
+    # chain goes on with `Case.caseId`. Two attributes with the same last link hold the same kind of value.
     links = [(entity.name, attribute.name)]
     while not attribute.references_or and (next_link := target(workload, attribute)):
         attribute = next_link[1]
+        # A hierarchy refers to itself: `Folder.parentId` → `Folder.folderId`.
         if (next_link[0].name, attribute.name) in links:
             break
         links.append((next_link[0].name, attribute.name))
@@ -156,6 +160,7 @@ def foreign_key(
     attributes are considered.
     """
     candidate_names = frozenset(entity.types if names is None else names)
+    # What a relationship says with `via` comes before what the references say.
     related = _key_of_relationship(entity, parent, candidate_names)
     return related or _key_of_references(workload, entity, parent, candidate_names)
 
@@ -173,6 +178,7 @@ def _key_of_relationship(entity: Entity, parent: Entity, candidate_names: frozen
 def _key_of_references(
     workload: Workload, entity: Entity, parent: Entity, candidate_names: frozenset[str]
 ) -> frozenset[str] | None:
+    # Each part of the id takes an attribute of its own, the one of the same name if there is one.
     holders: set[str] = set()
     is_linked = False
     for part in parent.id:
@@ -222,6 +228,8 @@ def _holder_beside(
     for option in options:
         if option.name in related_names:
             return option
+    # Two roles of a composite id, `aRoom, aSlot` and `bRoom, bSlot`: beside `bRoom`, the second of the rooms, is the
+    # second of the slots.
     lead_target = target(workload, lead)
     roles = [attribute.name for attribute in entity.attributes if target(workload, attribute) == lead_target]
     position = roles.index(lead.name)
@@ -256,6 +264,7 @@ def _same_source(workload: Workload, left: tuple[Entity, Attribute], right: tupl
     They hold ids of the same entity, or an id of something outside the document: a part of a composite id that refers
     to nothing and has the same name in both places, as a `tenantId` without an entity Tenant.
     """
+    # An id that nothing in the document generates comes from outside, and equal names are then the same thing.
     first, second = root(workload, *left), root(workload, *right)
     return first == second or (first[1] == second[1] and _outside(workload, first) and _outside(workload, second))
 
@@ -289,6 +298,7 @@ def bindings(workload: Workload, entities: tuple[str, ...], name: str) -> dict[s
     for entity in candidates:
         if entity.name in bound:
             continue
+        # `userId` of a User is `authorId` of a Post, if no other attribute of the post holds the id of a user.
         same_root = [attribute.name for attribute in entity.attributes if root(workload, entity, attribute) in roots]
         if len(same_root) == 1:
             bound[entity.name] = same_root[0]
@@ -479,6 +489,7 @@ def changes(write: Write, action: Action, entity: Entity) -> tuple[Change, ...]:
 
 def _implied_changes(write: Write, action: Action, entity: Entity) -> Iterator[Change]:
     """The changes of a bare `update User`: the inputs that are its attributes."""
+    # `update User` with the inputs `userId, name, email` changes the name and the email.
     names = write.input_names - maintained(entity)
     for attribute in entity.attributes:
         is_changed = attribute.name in names and not attribute.id
@@ -497,6 +508,7 @@ def can_be_input(workload: Workload, write: Write, entity: Entity, attribute: At
         return False
     if attribute.type.kind is not Kind.ENUM:
         return True
+    # The input `status` cannot be the status of an order and that of a parcel, if an order is never `LOST`.
     members = frozenset(attribute.type.values)
     for use in _uses_of_input(workload, write, attribute.name):
         if use.type.kind is Kind.ENUM and not members.issubset(use.type.values):
@@ -560,6 +572,7 @@ def unaddressed(workload: Workload, write: Write, action: Action, entity: Entity
         return []
     if action.by:
         return [] if len(action.by) == len(entity.id) else list(entity.id_names)
+    # `update Post` with the input `Comment.postId`: the comment says which post is meant.
     places = _places_of_inputs(workload, write)
     unknown_names = []
     for part in entity.id:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from prejoin.constructs.registry import maintained
 from prejoin.workload.lookup import changes
 from prejoin.workload.model import Action, Change, ChangeOp, Entity, Input, Workload, Write
+from prejoin.workload.phrases import and_list
 
 
 def source_of(change: Change) -> str | None:
@@ -84,10 +85,5 @@ def optional_words(workload: Workload, write: Write) -> str:
                 removable[source] = None
     if not inputs:
         return ""
-    words = f"{_and(inputs)} may be left out: what is not given stays as it is"
-    return f"{words}; None removes {_and(removable)}" if removable else words
-
-
-def _and(names: dict[str, None]) -> str:
-    *first, last = [f"`{name}`" for name in names]
-    return f"{', '.join(first)} and {last}" if first else last
+    words = f"{and_list(inputs)} may be left out: what is not given stays as it is"
+    return f"{words}; None removes {and_list(removable)}" if removable else words

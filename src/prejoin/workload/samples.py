@@ -62,6 +62,7 @@ def plausible_values(
     `known` has values that are decided, None for an absent attribute; the `needed` attributes are there in any state.
     """
     decided_values = decided_values or {}
+    # A value is made from its origin, so that `Comment.userId` and `User.userId` of sample 1 are the same.
     origins = {a.name: _origin(workload, entity, a) for a in entity.attributes}
     numbers = _numbers(origins, changed_names)
     state_bound = tuple(state_attributes(workload, entity))
@@ -76,6 +77,7 @@ def plausible_values(
         elif state is None and (initial_state := _created_with(workload, entity, attribute)) in members:
             number += members.index(initial_state)
         values[attribute.name] = _value(attribute, f"{origin[0]}.{origin[1]}", origin[1], number)
+    # Times of one item come one after the other: created, paid, closed.
     for name, delay in _delays(workload, entity).items():
         values[name] = _later(values[name], delay)
     values.update(initial_values(entity))  # whatever an object has, a new item has these
@@ -158,6 +160,8 @@ def _numbers(origins: Mapping[str, tuple[str, str]], changed_names: Collection[s
     >>> [_numbers(roles, others) for others in ([], ["follower"], ["follower", "followed"])]
     [{'follower': 1, 'followed': 2}, {'follower': 3, 'followed': 2}, {'follower': 2, 'followed': 3}]
     """
+    # First each role gets a number of its own, then those that have to differ from the first item get the next free
+    # one.
     first: dict[str, int] = {}
     for name, origin in origins.items():
         first[name] = 1 + sum(origins[other] == origin for other in first)
@@ -186,6 +190,7 @@ def _value(attribute: Attribute, seed: str, field: str, number: int) -> object:
         return _text(field, number)
     minimum, maximum = attribute.bounds
     if attribute.type.numeric and minimum is not None:
+        # Numbers start at 1 where the bounds allow it, and begin again after the largest one.
         first = max(minimum, 1) if maximum is None or maximum >= 1 else minimum
         sample = first + (number - 1) % (maximum - first + 1 if maximum is not None and maximum >= first else number)
         return Decimal(sample) if kind is Kind.DECIMAL else sample
@@ -205,6 +210,7 @@ def _text(field: str, number: int) -> str:
 
 
 def _value_of_type(type_: Type, seed: str, number: int) -> object:
+    # The same document gives the same samples everywhere; Python's own hash differs in each process.
     digest = sha256(f"{seed}.{number}".encode("utf-8", "surrogatepass")).digest()
     match type_.kind:
         case Kind.INTEGER | Kind.NUMBER:
@@ -289,6 +295,7 @@ def _states_with(
     attribute: Attribute, state: Attribute, first_states: Iterable[str], updates: Sequence[_Update]
 ) -> set[str]:
     """The states in which an item may have an attribute: those that lead on from the states in which it gets it."""
+    # DRAFT → PUBLISHED → ARCHIVED, where publishing sets `publishedAt`: PUBLISHED and ARCHIVED have it, DRAFT has not.
     having = set(first_states)
     ahead = list(having)
     while ahead:
@@ -333,6 +340,7 @@ class _Update:
 
     def origins(self, state: Attribute) -> set[str]:
         """The states in which its conditions allow the item to be."""
+        # Without a condition on the state, an update may find the item in any of them.
         allowed_states = set(_members(state))
         for comparison in self.comparisons:
             constants = {value.const for value in comparison.values if value.const is not None}

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 from msgspec.structs import replace
 
-from prejoin.constructs.registry import added_changes, maintained, rewritten, shortened
+from prejoin.constructs.registry import added_changes, maintained, rewritten, shorten_action
 from prejoin.workload.agreement import sibling_references
 from prejoin.workload.conditions import all_leaves, facts, is_of_whole_item, with_leaves
 from prejoin.workload.grammar.values import BareWord, UnquotedText
@@ -94,7 +94,7 @@ def with_implied_names(workload: Workload) -> Workload:
         return map_values_of_read(read, lambda value, place: _as_word(value, place, frozenset()))
 
     def shorten_write(write: Write) -> Write:
-        write = replace(write, actions=tuple(shortened(workload, action) for action in write.actions))
+        write = replace(write, actions=tuple(shorten_action(workload, action) for action in write.actions))
         inputs = write.input_names
         write = map_values_of_write(write, lambda value, place: _as_word(value, place, inputs))
         return replace(write, checks=tuple(with_leaves(check, _with_written_owner) for check in write.checks))
@@ -128,6 +128,8 @@ def _read(workload: Workload, read: Read) -> Read:
 
 
 def _write(workload: Workload, write: Write) -> Write:
+    # The order matters. Names are settled before anything asks what a condition is about; objects become inputs before
+    # ids are looked for among the inputs; agreement is added last, because it looks at all conditions.
     write = with_optional_inputs(write)
     write = replace(write, actions=tuple(rewritten(workload, action) for action in write.actions))
     write = _with_settled_names(workload, write)
@@ -145,6 +147,7 @@ def _write(workload: Workload, write: Write) -> Write:
 
 def _with_settled_names(workload: Workload, write: Write) -> Write:
     """A write whose conditions name their entity, and whose values are constants, inputs and attributes."""
+    # `create Invoice` with the input `Invoice`: a condition that compares with `total` means the new invoice's.
     object_attributes: set[str] = set()
     for _, names in _objects(workload, write):
         object_attributes.update(names)
@@ -275,6 +278,7 @@ def _named_value(value: Value, owners: Sequence[Entity], attribute: str, by: str
     word = value.const
     if not isinstance(word, BareWord):
         return value
+    # `total`, `Order.total` and `orderId.total` are the same attribute, if `orderId` names the item.
     owner, _, name = str(word).rpartition(".")
     for entity in owners:
         own = entity.attribute(attribute)
@@ -290,8 +294,10 @@ def _with_entity(workload: Workload, write: Write, leaf: Leaf) -> Leaf:
     `status = OPEN` is about the first entity of the pattern, if it has that attribute; else about the only one that has
     it. `exists` is about the item of the first entity.
     """
+    # `Product.stock >= n` has its entity.
     if leaf.entity and workload.entity(leaf.entity):
         return leaf
+    # `fromAccountId.balance >= n` has the input that names the item.
     if leaf.entity and leaf.attribute:
         owner = named_by(workload, write, leaf.entity)
         return replace(leaf, entity=owner, by=leaf.entity) if owner else leaf
@@ -332,6 +338,7 @@ def _with_parent_ids(workload: Workload, write: Write) -> Write:
         entity = workload.entity(item.entity)
         if entity is None or not unaddressed(workload, write, item, entity):
             continue
+        # One reference says which item it is. Two say nothing, and `check` reports that the id is not known.
         references = [name for action in existing for name in _kept_references(workload, action, entity)]
         if len(references) == 1 and not _has_new_reference(workload, write, entity):
             added_inputs[references[0]] = Input(references[0])
@@ -375,6 +382,7 @@ def _is_changed(action: Action, name: str) -> bool:
 def _of_written_item(workload: Workload, write: Write, check: Leaf) -> Leaf:
     """A condition on the item of an input, without the input if an action that has no `by` is about the same item."""
     steps = resolve_write(workload, write).steps
+    # `update Account (…)` under `accountId.balance >= n`: the input names the only account that is written.
     own = [step for step in steps if step.entity.name == check.entity and not step.is_list]
     if not check.by or len(own) != 1 or own[0].action.by:
         return check
@@ -487,6 +495,8 @@ def _with_parts(inputs: Iterable[Input], objects: Mapping[str, list[str]]) -> tu
     """The inputs with the attributes of objects in place of these, each once; optional if one of its namesakes is."""
     parts: dict[str, Input] = {}
     for input_ in inputs:
+        # `Order, customerId` becomes `orderId, customerId, total`: an attribute that is an input already is not
+        # repeated.
         names = objects.get(input_.attribute)
         for part in (input_,) if names is None else map(Input, names):
             earlier = parts.get(part.attribute)

@@ -87,6 +87,8 @@ def expand(workload: Workload) -> Workload:
     """The workload with its tenant in every id, input and unique value that lacks it."""
     if workload.tenant is None:
         return workload
+    # `Ticket (ticketId)` becomes `Ticket (tenantId, ticketId)`, `AP-001 ticketId` becomes `tenantId, ticketId`, and a
+    # unique email is unique together with the tenant.
     expansion = _Expansion(workload, workload.tenant)
     return replace(
         workload,
@@ -103,6 +105,7 @@ class _Expansion:
         self._tenant = tenant
         self._owner = workload.tenant_entity
         tenant_attributes = [a for e in workload.entities if (a := e.attribute(tenant.attribute))]
+        # The type of the tenant is that of the entity Tenant, or of the first attribute that has its name.
         origin = self._owner.id[0] if self._owner and len(self._owner.id) == 1 else next(iter(tenant_attributes), None)
         self._type = origin.type if origin else STRING
 
@@ -167,6 +170,7 @@ class _Expansion:
             return action
         entity = self._workload.entity(action.entity)
         names = list(entity.id_names) if entity else []
+        # The inputs after `by` stand in the order of the id.
         at = names.index(tenant) if tenant in names else 0
         return replace(action, by=(*action.by[:at], tenant, *action.by[at:]))
 
@@ -207,6 +211,7 @@ def contract(workload: Workload) -> Workload:
         writes=tuple(_short_pattern(workload, write, name) for write in workload.writes),
         deletes=tuple(_short_pattern(workload, write, name) for write in workload.deletes),
     )
+    # A document may say something of its tenant that cannot be left out.
     return shorter if expand(shorter) == workload else workload
 
 
@@ -214,6 +219,7 @@ def _short_entity(workload: Workload, entity: Entity, tenant: str) -> Entity:
     attributes = [_short_reference(workload, attribute, tenant) for attribute in entity.attributes]
     if not is_owned(workload, entity.name):
         return replace(entity, attributes=tuple(attributes))
+    # The opposite of what `expand` adds to unique values.
     short_groups = []
     for group in entity.unique:
         if group[0] != tenant or len(group) == 1:

@@ -395,7 +395,7 @@ def _item_sizes(entity: Entity, action: Action, design: Design) -> list[int]:
     diverted_names: set[str] = set()
     construct_sizes: list[int] = []
     for construct in all_constructs(entity, design):
-        diverted_names |= construct.diverted(action)
+        diverted_names |= construct.diverted_names(action)
         for item_action in construct.expand(action, changes, design):
             construct_sizes += [construct.item_size or size] * construct.times(item_action.action)
     is_diverted = bool(changes) and diverted_names.issuperset(changes)

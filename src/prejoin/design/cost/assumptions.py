@@ -793,7 +793,7 @@ def _keeps_by_time(workload: Workload, entity: Entity) -> bool:
     """Whether a construct of an entity has more items if an item is kept longer, such as a history without a limit."""
     usage = usage_of(workload, entity)
     longer = with_other(usage, retention=usage.retention * 2)
-    return any(construct.stored(usage) != construct.stored(longer) for construct in constructs_of(entity))
+    return any(construct.stored_count(usage) != construct.stored_count(longer) for construct in constructs_of(entity))
 
 
 def _pattern_assumptions(workload: Workload, pattern: Pattern) -> Iterator[Assumption]:

@@ -317,11 +317,11 @@ class Estimates:
         for construct in added_in(self.workload, self.design):
             if not added_key(construct, self.design):
                 continue  # it is in a store, or has no key
-            number = construct.stored(usage_of(self.workload, construct.entity))
+            number = construct.stored_count(usage_of(self.workload, construct.entity))
             yield str(construct.item_name), TABLE, number, self.size(construct.item_name)
         for line in lines_in(self.workload, self.design):
             for line_item in line.items(self.design):
-                number = line.stored(usage_of(self.workload, line.entity))
+                number = line.stored_count(usage_of(self.workload, line.entity))
                 yield str(line_item.name), TABLE, number, self.size(line_item.name)
 
     def _key_size(self, facet: keys.Facet, sizes: Mapping[str, int]) -> int:

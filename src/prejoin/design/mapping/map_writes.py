@@ -417,7 +417,7 @@ def _actions(step: Step, item: Item, design: Design) -> list[ItemAction]:
     """
     entity = step.entity
     constructs = tuple(all_constructs(entity, design))
-    diverted_names: frozenset[str] = frozenset().union(*(bound.diverted(step.action) for bound in constructs))
+    diverted_names: frozenset[str] = frozenset().union(*(bound.diverted_names(step.action) for bound in constructs))
     knowledge = _Knowledge(step, tuple(change for change in step.changes if change.attribute not in diverted_names))
     actions: list[ItemAction] = []
     if knowledge.changed or not step.changes:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from prejoin.types import Kind
 from prejoin.workload import codes
-from prejoin.workload.checks.reporter import Reporter, name_list
+from prejoin.workload.checks.reporter import Reporter
 from prejoin.workload.conditions import all_leaves
 from prejoin.workload.document.columns import normal
 from prejoin.workload.grammar.attributes import write_attribute
@@ -35,6 +35,7 @@ from prejoin.workload.model import (
     Workload,
     Write,
 )
+from prejoin.workload.phrases import name_list
 from prejoin.workload.read_result import Path
 
 _LONG = 5_000

@@ -41,6 +41,7 @@ def check_contradictions(r: Reporter) -> None:
 def _contradictions(r: Reporter, write: Write) -> Iterator[tuple[Test, Test, Attribute]]:
     """The pairs of conditions that exclude each other, with the attribute that they are about."""
     resolved_write = resolve_write(r.workload, write)
+    # Only conditions on the same item can exclude each other.
     groups: list[tuple[Sequence[Test], Entity | None]] = [(resolved_write.input_conditions, None)]
     groups += [(step.conditions, step.entity) for step in resolved_write.steps]
     groups += [(item.conditions, item.entity) for item in resolved_write.checked]
@@ -58,6 +59,8 @@ def _contradictions(r: Reporter, write: Write) -> Iterator[tuple[Test, Test, Att
 
 def _exclude_each_other(first: Test, second: Test, attribute: Attribute) -> bool:
     """Whether no value of an attribute satisfies both conditions. Only comparisons with constants are decided."""
+    # It is enough to try the constants, the values just beside them, and one without any: between two neighbouring
+    # constants all values answer every comparison alike. `n > 3` and `n < 4` exclude each other for integers only.
     constants: dict[Leaf, list[Any]] = {}
     for leaf in (*leaves(first), *leaves(second)):
         values = values_of(leaf)
@@ -73,6 +76,7 @@ def _exclude_each_other(first: Test, second: Test, attribute: Attribute) -> bool
         return False
 
     def is_true(test: Test, value: Any) -> bool:
+        # The number of ways is the product of those of the parts, so that only the first ones are tried.
         ways = islice(ways_to_hold(test), _MOST_WAYS)
         return any(all(_holds(leaf, value, constants[leaf]) is truth for leaf, truth in way) for way in ways)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from prejoin.diagnostics import Code
 from prejoin.workload import codes
-from prejoin.workload.checks.reporter import Reporter, name_list
+from prejoin.workload.checks.reporter import Reporter
 from prejoin.workload.conditions import all_leaves, values_of
 from prejoin.workload.grammar.lexer import WORD
 from prejoin.workload.grammar.statements import mentions_of
@@ -28,6 +28,7 @@ from prejoin.workload.model import (
     Value,
     Write,
 )
+from prejoin.workload.phrases import name_list
 from prejoin.workload.program.input_types import attribute_of_input
 from prejoin.workload.program.resolved_write import Step, resolve_write
 from prejoin.workload.read_result import Path

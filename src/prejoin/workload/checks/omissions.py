@@ -7,10 +7,11 @@ import re
 from prejoin.constructs.registry import ending_of
 from prejoin.types import Kind
 from prejoin.workload import codes
-from prejoin.workload.checks.reporter import Reporter, name_list
+from prejoin.workload.checks.reporter import Reporter
 from prejoin.workload.grammar.quantities import write_span
 from prejoin.workload.lookup import equalities, foreign_key, root
 from prejoin.workload.model import Attribute, Entity, Level, Rate, Result
+from prejoin.workload.phrases import name_list
 from prejoin.workload.program.resolved_read import resolve_read
 from prejoin.workload.read_result import Path
 from prejoin.workload.tenants import common_tenant, own_id

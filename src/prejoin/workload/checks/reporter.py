@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from prejoin.diagnostics import Code, Diagnostic, Span
 from prejoin.workload.model import Pattern, Workload
+from prejoin.workload.phrases import name_list as name_list  # checks of designs import it from here
 from prejoin.workload.read_result import MOST, Path, Places
 
 
@@ -43,13 +44,3 @@ class Reporter:
     @property
     def out_of_scope(self) -> frozenset[str]:
         return self.workload.out_of_scope
-
-
-def name_list(names: Sequence[str], limit: int = 6) -> str:
-    """Names in a list, cut after `most`.
-
-    >>> name_list(["User", "Order"])
-    '`User`, `Order`'
-    """
-    listing = ", ".join(f"`{n}`" for n in names[:limit])
-    return f"{listing} and {len(names) - limit} more" if len(names) > limit else listing

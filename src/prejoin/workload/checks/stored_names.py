@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from prejoin.workload import codes
-from prejoin.workload.checks.reporter import Reporter, name_list
+from prejoin.workload.checks.reporter import Reporter
 from prejoin.workload.model import Attribute, Entity, FixedKey, Naming, OwnTable, Workload
+from prejoin.workload.phrases import name_list
 from prejoin.workload.read_result import Path
 
 _DECIDED_NAMES = frozenset({"partition key", "sort key", "type attribute"})

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from prejoin.workload import codes
-from prejoin.workload.checks.reporter import Reporter, name_list
+from prejoin.workload.checks.reporter import Reporter
 from prejoin.workload.lookup import bare_name, did_you_mean
 from prejoin.workload.model import FixedKey, Input, Op, Pattern, Read, Result, Tenant
+from prejoin.workload.phrases import name_list
 from prejoin.workload.read_result import Path
 
 _LINE: Path = ("context", "tenant")

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from prejoin.constructs.registry import ending_of
 from prejoin.types import Kind
 from prejoin.workload import codes
-from prejoin.workload.checks.reporter import Reporter, name_list
+from prejoin.workload.checks.reporter import Reporter
 from prejoin.workload.conditions import all_leaves, leaves, tests_of, ways_to_hold
 from prejoin.workload.constants import constant
 from prejoin.workload.grammar.attributes import write_attribute
@@ -40,6 +40,7 @@ from prejoin.workload.model import (
     Verb,
     Write,
 )
+from prejoin.workload.phrases import name_list
 from prejoin.workload.program.input_types import attribute_of_input
 from prejoin.workload.program.resolved_write import resolve_write
 from prejoin.workload.read_result import Path

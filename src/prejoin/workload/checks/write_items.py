@@ -7,7 +7,7 @@ from typing import assert_never
 
 from prejoin.protocol import limits
 from prejoin.workload import codes
-from prejoin.workload.checks.reporter import Reporter, name_list
+from prejoin.workload.checks.reporter import Reporter
 from prejoin.workload.conditions import all_leaves, is_of_whole_item, leaves, tests_of
 from prejoin.workload.grammar.writes import write_checks
 from prejoin.workload.lookup import having_attribute, target
@@ -17,6 +17,7 @@ from prejoin.workload.model import (
     Verb,
     Write,
 )
+from prejoin.workload.phrases import name_list
 from prejoin.workload.program.resolved_write import Step, resolve_write
 from prejoin.workload.read_result import Path
 from prejoin.workload.tenants import own_id

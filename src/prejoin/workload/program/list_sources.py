@@ -44,6 +44,8 @@ class ListSource:
 
 def resolve_list(step: Step) -> ListSource:
     """How the items of a step on an existing list are known."""
+    # In this order: by an item that the write names; by ids or objects that the caller gives; by an input of the name
+    # of an attribute; by the tenant, if the write is about all that a tenant has; through the items of another list.
     parents = _parent_links(step)
     if parents.ambiguous:
         return parents
@@ -80,6 +82,7 @@ def _can_bind(workload: Workload, entity: Entity, name: str) -> bool:
         return False
     if attribute.id or len(chain(workload, entity, attribute)) > 1:
         return True
+    # The colour of a car narrows a list of cars; the username of a session says whose session it is.
     has_references = any(other.references for other in entity.attributes)
     stays = attribute.mutable is False or (attribute.mutable is None and not has_references)
     return stays and attribute.type.kind not in (Kind.ENUM, Kind.BOOLEAN)
@@ -131,6 +134,7 @@ def _parent_links(step: Step) -> ListSource:
             continue
         if isinstance(references, tuple):
             return ListSource(ambiguous=references)
+        # `delete Project; delete Task[]` with the input `projectId`: {`projectId`: `projectId`} of the tasks.
         parent_links = {references[part]: source for part, source in sources.items()}
         if not new_values.isdisjoint(parent_links.items()):
             continue
@@ -150,6 +154,7 @@ def _named_items(resolved_write: ResolvedWrite) -> Iterator[tuple[Entity, dict[s
     for step in (*resolved_write.steps, *_steps_on_other_entities(resolved_write)):
         if step.is_list or not step.entity.id:
             continue
+        # A new item is named by the attributes of its object; an existing one by what the inputs say of its id.
         ids = {name: name for name in step.entity.id_names}
         if not step.is_new:
             ids = {name: step.item_sources.get(name, "") for name in ids}
@@ -193,6 +198,7 @@ def _holders_of_part(step: Step, parent: Entity, part: str) -> list[str]:
 
     First those after `by`, then that of the same name as the part, then those after `via` of a relationship.
     """
+    # A message has a sender and a receiver. `delete Message[] by senderId` says by which the list belongs.
     referring = attributes_referring_to(step.workload, step.entity, parent.name, part)
     names = [attribute.name for attribute in referring]
     for preferred_names in (step.action.by, (part,), _related_attributes(step.entity, parent)):
@@ -271,6 +277,7 @@ def _over_list(step: Step, links: dict[str, str]) -> ListSource | None:
     for other in step.of.steps:
         if other.entity is step.entity or not other.is_existing_list:
             continue
+        # `delete Task[]; delete File[]`: the files are those of the tasks.
         references = _references(step, other.entity)
         if isinstance(references, tuple):
             return ListSource(ambiguous=references)
@@ -288,6 +295,7 @@ def _over_read_list(step: Step, links: dict[str, str]) -> ListSource | None:
         parent_step = step.of.step(Action(Verb.DELETE, parent.name, many=True))
         if references is None or isinstance(references, tuple) or parent_step is None:
             continue
+        # The list in between has to be known by inputs itself: one list of a list is enough.
         parent_source = _parent_links(parent_step)
         sources = {**_links_by_name(parent_step, is_child=bool(parent_source.links)), **parent_source.links}
         is_bound = parent_source.links or any(_can_bind(step.workload, parent, name) for name in sources)

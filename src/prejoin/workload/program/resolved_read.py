@@ -177,6 +177,7 @@ class ResolvedRead:
     @cached_property
     def groups(self) -> tuple[tuple[Clause, ...], ...]:
         """The inputs, alternatives together: an item has to pass one of each group."""
+        # Alternatives stand side by side in the inputs, so the clauses can be counted off.
         clauses = iter(self.clauses)
         return tuple(tuple(next(clauses) for _ in group) for group in alternatives(self.read.inputs))
 
@@ -192,6 +193,7 @@ class ResolvedRead:
     @cached_property
     def lookup(self) -> Lookup:
         """The question to the planner. A list of ids is one id at a time."""
+        # A filter may take over what keys do not answer, if the document accepts a filter for this read.
         values = self.having(Role.EQUAL, Role.OPTIONAL)
         ranges = self.having(Role.RANGE)
         only = [_membership(clause) for clause in self.having(Role.MEMBERSHIP)]
@@ -227,6 +229,7 @@ class ResolvedRead:
 
         None for all attributes. A count wants none, but that of several entities collects their items.
         """
+        # A count of one entity needs only the attributes of its filters: `Select=COUNT` returns none.
         if not self.read.needs and (not self.counts or len(self.entities) > 1):
             return None
         names = [*self.wanted_of(*self.entities)]
@@ -248,6 +251,7 @@ def resolve_read(workload: Workload, read: Read) -> ResolvedRead:
 
 
 def _resolve(workload: Workload, read: Read) -> ResolvedRead:
+    # The inputs of a join are about its first entity; the others are found by the items of that one.
     entity_names, joined_names = _asked_and_joined(read)
     entities = workload.entities_named(entity_names)
     clauses = tuple(_resolve_clause(workload, entity_names, input_) for input_ in read.inputs)
@@ -336,6 +340,8 @@ def _join_pairs(
         if not held_attribute.id:
             yield reference, held_attribute
             return
+        # The id of a room is `buildingId, number`: with `roomNumber → Room.number` the building is held by another
+        # attribute.
         holders = {part.name: holder for part, holder in foreign_parts(workload, first, other, reference)}
         holders.setdefault(held_attribute.name, reference)
         for part in other.id:
@@ -361,6 +367,7 @@ def _join_reference(
 
 def _membership(clause: Clause) -> When:
     condition = clause.input
+    # All entities of a read have the attribute with one type, so the first one's type is as good as any.
     attribute = next(iter(clause.bound.values()), None)
     name = attribute.name if attribute else clause.name
     texts = [value.const for value in condition.values if value.const is not None]

@@ -78,6 +78,8 @@ class ResolvedWrite:
         """
         actions: list[Action] = []
         for action in self.write.actions:
+            # `update Account by fromId (…); update Account by toId (…)` are two items. Without `by`, two inputs that
+            # each name an account mean two items, in the order of the inputs; otherwise both actions are on one item.
             twins = [other for other in self.write.actions if _is_again(other, action)]
             if len(twins) < 2:
                 actions.append(action)
@@ -181,7 +183,9 @@ class ResolvedWrite:
     @cached_property
     def read_lists(self) -> tuple[Step, ...]:
         """The lists that the write reads, because another list belongs to their items, and does not write."""
+        # A list that several others belong to is read once.
         lists: dict[str, Step] = {}
+        # `delete File[]` with the input `projectId`: the files belong to tasks, which are read to find them.
         for action in self.write.actions:
             step = self.step(action)
             if step is None or not step.is_existing_list:
@@ -201,6 +205,7 @@ class ResolvedWrite:
     def _naming_inputs(self, name: str) -> list[str]:
         """The inputs that each name another item of an entity: `fromAccountId` and `toAccountId` of a transfer."""
         entity = self.workload.entity(name)
+        # With `accountId` among the inputs, that is the account; the others are only attributes of something.
         own = own_id(self.workload, entity) if entity else ()
         if entity is None or len(own) != 1 or own[0].name in self.inputs:
             return []
@@ -264,6 +269,7 @@ class Step:
     @cached_property
     def is_exchanged(self) -> bool:
         """Whether the write deletes a list of these items and creates it anew, so that some may be replaced."""
+        # DynamoDB refuses a transaction with two actions on one item, so a replaced item has to be put instead.
         steps = [step for step in self.of.written_steps if step.entity is self.entity and step.is_list]
         return self.is_list and {step.verb for step in steps} == {Verb.CREATE, Verb.DELETE}
 
@@ -378,6 +384,7 @@ class Step:
     @cached_property
     def item_sources(self) -> dict[str, str]:
         """The attributes of one existing item that come from an input: its id, and others that the input is about."""
+        # 1. An input of the attribute's own name, unless it is a new value or is compared with the current one.
         names = {item.attribute: None for item in self.write.inputs if not item.optional}
         # A condition gives the current value of an attribute under another name, or as a constant.
         names_with_fixed_value = {name for name, value in self.fixed.items() if value.param != name}
@@ -387,8 +394,11 @@ class Step:
             name = attribute.name
             if name in names and name not in unfit_names and means(self.workload, self.write, self.entity, attribute):
                 sources[name] = name
+        # 2. The inputs after `by` are the id, whatever they are called.
         if self.action.by:
             return self._with_named_id(sources)
+        # 3. An input that is an attribute of another entity of the write may hold the id: `Comment.postId` is that of
+        # the post.
         for name in names:
             self._add_reference(name, sources)
         return sources
@@ -504,6 +514,8 @@ class CheckedItem:
         names = set(self.step.known)
         workload = self.step.workload
         for action in self.step.write.actions if not self.by else ():
+            # `create Order` with `customerId`, under the condition `Customer exists`: the new order says which
+            # customer.
             new = workload.entity(action.entity) if action.is_new and not action.many else None
             for attribute in new.attributes if new else ():
                 reference_target = target(workload, attribute)
@@ -562,6 +574,7 @@ def _is_settled(test: Test) -> bool:
 
 def _is_again(action: Action, other: Action) -> bool:
     """Whether two actions update the same entity, and neither names its item."""
+    # Two creates of one entity are two items, and two deletes a mistake that a check reports.
     is_same = action.entity == other.entity and action.verb is other.verb and action.updates
     return is_same and not (action.by or other.by or action.many or other.many)
 
@@ -576,6 +589,8 @@ def _children_first(workload: Workload, actions: list[Action]) -> tuple[Action, 
     other_actions = [action for action in actions if action not in lists]
     ordered_lists: list[Action] = []
     while lists:
+        # `delete Project; delete Task[]; delete File[]`: first the files, then the tasks. With a cycle any order is as
+        # good.
         parents = {name for action in lists for name in _referred_entities(workload, action)}
         first = next((action for action in lists if action.entity not in parents), lists[0])
         lists.remove(first)
