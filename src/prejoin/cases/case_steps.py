@@ -18,7 +18,7 @@ from prejoin.workload.model import Attribute, Change, ChangeOp, Value, Verb
 
 def slot_steps(case: WriteCase, slot: Slot) -> Iterator[WriteStep]:
     """The step of an item; none if the call does nothing to it."""
-    if slot.is_checked or case.model.is_done(slot):
+    if slot.is_checked or case.model.is_done(slot) or case.model.is_passed_over(slot):
         return
     if slot.is_new:
         yield _new_item_step(case, slot)

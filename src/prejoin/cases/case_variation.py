@@ -81,5 +81,10 @@ class Variation:
     decisive_truth: bool = True
     """Whether that part is true."""
 
+    @property
+    def is_accepted(self) -> bool:
+        """Whether the call must succeed. It may be about an item that is not there, and that it passes over."""
+        return not self.text
+
     def breaks(self, kind: Break, place: Place) -> bool:
         return self.kind is kind and self.place == place

@@ -17,7 +17,7 @@ from prejoin.design.counters import is_spread
 from prejoin.design.model import Did
 from prejoin.types import Kind
 from prejoin.workload.conditions import is_of_whole_item, leaves, operator_of, values_of
-from prejoin.workload.lookup import changes, unique_groups
+from prejoin.workload.lookup import changes, gives_object, unique_groups
 from prejoin.workload.model import (
     Absence,
     AllOf,
@@ -197,6 +197,8 @@ class _Violations:
         belonging = model.lists.get(slot.place[0])
         if belonging is not None and not belonging.is_given:
             return False  # it would not be among the items of the list
+        if model.passes_over(slot):
+            return False
         if slot.action.updates and _is_spread(model, slot):
             return False  # it writes shards, and not the item
         if slot.action.verb is Verb.UPDATE:
@@ -268,7 +270,7 @@ class _Violations:
             text = f"{_with_article(self.entity)} with another {equality.name}"
             if equality.is_agreement:
                 yield self._variation(f"{text} than the rest of the call", Break.AGREEMENT, names=(equality.name,))
-            elif equality.is_link:
+            elif equality.is_link and not _passes_over_stranger(self.model, self.slot):
                 yield self._variation(text, Break.LINK, names=(equality.name,))
 
     def _of_document_values(self) -> Iterator[Variation]:
@@ -312,6 +314,25 @@ class _Violations:
                 amounts += [(_value_of_type(attribute, 0), "of 0"), (_value_of_type(attribute, -1), "of -1")]
             for value, text in amounts:
                 yield self._variation(f"an amount `{name}` {text}", Break.AMOUNT, names=(name,), value=value)
+
+
+def passed_over_items(model: WriteModel) -> Iterator[Variation]:
+    """Deletes of given items of which the first is not there, or belongs to another: the others are deleted."""
+    tenant = tenant_of(model.sample.workload, model.write)
+    parents = {membership.over for membership in model.lists.values()}
+    for slot in model.slots:
+        is_given = model.passes_over(slot) and model.lists[slot.place[0]].is_given
+        if not is_given or slot.place[1] or slot.place[0] in parents or slot.entity.singleton:
+            continue
+        yield Variation(kind=Break.ITEM, place=slot.place)
+        for equality in model.equalities if _passes_over_stranger(model, slot) else ():
+            if equality.place == slot.place and equality.is_link and equality.name != tenant:
+                yield Variation(kind=Break.LINK, place=slot.place, names=(equality.name,))
+
+
+def _passes_over_stranger(model: WriteModel, slot: Slot) -> bool:
+    """Whether an item of another parent is passed over. A given object that says so itself is refused."""
+    return model.passes_over(slot) and not gives_object(model.write, slot.entity)
 
 
 def replaced_items(model: WriteModel) -> Iterator[Variation]:

@@ -14,12 +14,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from prejoin.cases.belonging import Belonging
-from prejoin.cases.case_variation import Place, Variation
+from prejoin.cases.case_variation import Break, Place, Variation
 from prejoin.cases.conditions import is_true_of_nothing
 from prejoin.cases.constraints import Constraint, Variable
 from prejoin.cases.items import is_unique
 from prejoin.cases.sample_data import SampleData
 from prejoin.cases.slots import Equality, Slot, given_variable, input_variable, stored_variable
+from prejoin.constructs.registry import client_verb
 from prejoin.design.model import Operation
 from prejoin.workload.conditions import all_leaves, is_of_whole_item, leaves, values_of
 from prejoin.workload.grammar.writes import write_checks
@@ -72,6 +73,16 @@ class WriteModel:
     def is_done(self, slot: Slot) -> bool:
         """Whether the call finds an item as an earlier call has left it."""
         return self.variation.is_again and not slot.is_checked and not slot.action.many
+
+    def passes_over(self, slot: Slot) -> bool:
+        """Whether an item is deleted if it is there and belongs to the others, and else passed over."""
+        is_in_steps = slot.place[0] in self.lists and self.write.atomic is False
+        return is_in_steps and client_verb(slot.entity, slot.action) is Verb.DELETE
+
+    def is_passed_over(self, slot: Slot) -> bool:
+        """Whether an item is not there, or belongs to another, and is passed over."""
+        is_missing = self.variation.breaks(Break.ITEM, slot.place)
+        return self.passes_over(slot) and (is_missing or self.variation.breaks(Break.LINK, slot.place))
 
     def deleted_list(self, slot: Slot) -> int | None:
         """The position of the list that a write deletes beside the one that it creates: `delete X[]; create X[]`."""

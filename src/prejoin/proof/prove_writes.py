@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from prejoin.cases.bystanders import add_bystanders
 from prejoin.cases.case import WriteCase
-from prejoin.cases.case_variation import Variation
+from prejoin.cases.case_variation import Break, Variation
 from prejoin.cases.large_contents import enlarge_contents
-from prejoin.cases.variations import accepted_parts, replaced_items
+from prejoin.cases.variations import accepted_parts, passed_over_items, replaced_items
 from prejoin.cases.write_cases import NothingFitsError
 from prejoin.constructs.construct import DeclaredConstruct
 from prejoin.design.requests.contents import given_attributes
@@ -119,8 +119,8 @@ class _WriteProver:
         parts: list[Json] = []
         for step in case.steps:
             parts += self.expected_table.store_contents(step)
-        if case.variation.hiding is not None:
-            return None  # what a hidden item has cost is not predicted
+        if case.variation.hiding is not None or case.variation.kind is not Break.NOTHING:
+            return None  # what an item that is hidden or passed over has cost is not predicted
         return write_units(self.sample, case, calls, self.expected_table, parts)
 
     # --- Optional inputs and refusals -------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ def _case(proof: WriteProof, variation: Variation) -> WriteCase | None:
     try:
         return proof.case(variation)
     except NothingFitsError:
-        if variation.check is not None or variation.hiding is not None:
+        if variation.check is not None or variation.hiding is not None or variation.kind is not Break.NOTHING:
             return None
         if not variation.is_other:
             raise
@@ -170,7 +170,7 @@ def _accepted_variations(proof: WriteProof) -> list[Variation]:
     if can_fill_histories(proof.sample, proof.write):
         variations.append(Variation(has_full_histories=True))
     model = proof.model
-    return [*variations, *accepted_parts(model), *replaced_items(model)]
+    return [*variations, *accepted_parts(model), *passed_over_items(model), *replaced_items(model)]
 
 
 def _gives_contents(proof: WriteProof) -> bool:

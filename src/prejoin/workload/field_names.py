@@ -22,7 +22,7 @@ RESERVED = frozenset(
 """Reserved names: a method `list` would change the meaning of `list[Order]` in the methods below it."""
 _OPTIONS = frozenset(
     {"after", "consistent", "filter", "into", "limit", "now", "order", "progress", "read", "returning", "reverse"}
-    | {"roles", "upsert", "was", "where"}
+    | {"missing_ok", "roles", "upsert", "was", "where"}
 )
 """Keywords of the client's methods. Attributes are given by keyword, too, and must not have these names."""
 _TYPES = frozenset({"bool", "bytes", "dict", "dt", "int", "list", "set", "str"})

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from prejoin.constructs.registry import client_verb
 from prejoin.design.mapping.addressing import key_of
 from prejoin.design.mapping.map_writes import transaction
 from prejoin.design.model import TABLE, Design, Did, ItemAction, Operation, Request
@@ -28,11 +29,17 @@ def stale_lists(write: ResolvedWrite, operation: Operation) -> tuple[str, ...]:
 
 
 def must_find_all(step: Step) -> bool:
-    """Whether a given id that is not found refuses the write.
+    """Whether a given id that is not found refuses the write."""
+    return step.list_source.is_given and not passes_over_missing(step)
+
+
+def passes_over_missing(step: Step) -> bool:
+    """Whether an item of a list that is not there, or that belongs to another parent, is no error.
 
     A delete without a transaction can be repeated: what is not found may be deleted already.
     """
-    return step.list_source.is_given and not (step.verb is Verb.DELETE and step.of.is_resumable)
+    is_deleted = step.is_existing_list and client_verb(step.entity, step.action) is Verb.DELETE
+    return is_deleted and step.of.is_resumable
 
 
 def can_repeat(write: ResolvedWrite, operation: Operation, design: Design) -> bool:

@@ -76,6 +76,8 @@ class ItemRequest:
     """How many such items are written: one for each shard."""
     attributes: tuple[PutAttribute, ...] = ()
     """For a put of an item of a construct, what it has beside its key and its type."""
+    is_passed_over: bool = False
+    """Whether it is no error that there is no such item."""
 
     @property
     def partition(self) -> str:

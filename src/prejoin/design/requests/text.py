@@ -142,6 +142,8 @@ def _item_lines(item: ItemRequest, name: str) -> Iterator[str]:
         yield _parameter("UpdateExpression", update_text(item.update))
     if item.condition is not None:
         yield _parameter("ConditionExpression", condition_text(item.condition))
+    if item.is_passed_over:
+        yield _parameter("", "no error if there is no such item")
     for case, condition in item.sometimes:
         yield _parameter(f"  AND, if {case}", f" {condition_text(condition)}")
     yield from _legend(item.placeholders)

@@ -11,6 +11,7 @@ import msgspec
 from prejoin.constructs.construct import OWNER, Vacancy
 from prejoin.constructs.registry import construct_of, lines_of, maintained, present_tests, vacant_test
 from prejoin.design.mapping.facets import is_natural, planner_facet
+from prejoin.design.mapping.repetition import passes_over_missing
 from prejoin.design.model import (
     TABLE,
     Call,
@@ -65,7 +66,9 @@ from prejoin.workload.model import (
     Op,
     Presence,
     Test,
+    Write,
 )
+from prejoin.workload.program.resolved_write import resolve_write
 from prejoin.workload.tenants import tenant_of
 
 _IF_ABSENT = "there is no item"
@@ -227,6 +230,7 @@ class WriteRequests(OperationRequests):
             is_optional=self._may_be_absent(action, entity),
             defaults=defaults,
             sometimes=tuple((case, part) for case, part in bounds if case),
+            is_passed_over=condition is not None and self._is_passed_over(action),
         )
         return self._with_put_attributes(item, action, entity)
 
@@ -245,6 +249,14 @@ class WriteRequests(OperationRequests):
         if is_put and stored_item is not None:
             item = replace(item, index_keys=tuple(self._index_keys(stored_item, entity)))
         return item
+
+    def _is_passed_over(self, action: ItemAction) -> bool:
+        """Whether an item of a list is deleted if it is there, in a write that can be repeated."""
+        if not action.many or not action.item.is_own or not isinstance(self.pattern, Write):
+            return False
+        steps = resolve_write(self.workload, self.pattern).written_steps
+        passing_names = {step.entity.name for step in steps if passes_over_missing(step)}
+        return action.action in (Did.DELETE, Did.UPDATE) and action.item.entity in passing_names
 
     def _tag(self, action: ItemAction, entity: Entity) -> str:
         own = self.design.item(entity.name)

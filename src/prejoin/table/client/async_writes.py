@@ -152,6 +152,7 @@ class AsyncWriter(ABC):
         where: Where[E] | None = None,
         read: bool = NOT_GIVEN,
         returning: None = None,
+        missing_ok: bool = False,
         **known: Any,
     ) -> None: ...
     @overload
@@ -163,6 +164,7 @@ class AsyncWriter(ABC):
         where: Where[E] | None = None,
         read: bool = NOT_GIVEN,
         returning: Literal["old"],
+        missing_ok: bool = False,
         **known: Any,
     ) -> E | None: ...
     async def delete(
@@ -173,10 +175,15 @@ class AsyncWriter(ABC):
         where: Where[E] | None = None,
         read: bool = NOT_GIVEN,
         returning: Literal["old"] | None = None,
+        missing_ok: bool = False,
         **known: Any,
     ) -> E | None:
-        """Delete an item. A missing item is an error only if a condition or a known value is given."""
-        write = from_call.delete_write(self.schema, cls, where, known, read, returning)
+        """Delete an item. A missing item is an error only if a condition or a known value is given.
+
+        With `missing_ok=True` it never is one: nothing is deleted if no item has the key and the known values. A known
+        value that `where` compares, too, is a condition.
+        """
+        write = from_call.delete_write(self.schema, cls, where, known, read, returning, missing_ok)
         return cast("E | None", await self._write(write))
 
 

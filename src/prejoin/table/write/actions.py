@@ -460,8 +460,7 @@ def _existence(schema: Schema, placeholders: Placeholders, must_exist: bool) -> 
 
 def preconditions(write: Write) -> list[Condition]:
     """Return the conditions of a write: known values, values that were read, and parents of nested changes."""
-    current_values = write.asserted
-    conditions = [_is(name, value) for name, value in current_values.items()] if current_values else []
+    conditions = _known_values(write)
     if stored_object := write.stored:
         codec = write.entity.codec
         for name in dependencies(write):
@@ -474,6 +473,17 @@ def preconditions(write: Write) -> list[Condition]:
     if write.changes is not NO_CHANGES and write.changes.nested:
         inside = dict.fromkeys([parent(at) for at in write.changes.all if not isinstance(at, str)])
         conditions += [Exists(path) for path in inside]
+    return conditions
+
+
+def _known_values(write: Write) -> list[Condition]:
+    """Return the conditions that the item has the known values, without those that `where` has as well."""
+    tested = conjuncts(write.where) if write.missing_ok else ()
+    conditions: list[Condition] = []
+    for name, value in write.asserted.items():
+        condition = _is(name, value)
+        if condition not in tested:
+            conditions.append(condition)
     return conditions
 
 
@@ -515,6 +525,17 @@ def condition_error(write: Write, item: Json | None) -> ConditionFailed:
     requirements = [_is(name, value) for name, value in write.asserted.items()] + list(conjuncts(write.where))
     requirements += conjuncts(write.if_stored)
     return ConditionFailed(f"{message}: {condition_text(requirements)}" if requirements else message)
+
+
+def is_of_no_item(error: ConditionFailed) -> bool:
+    """Return whether a write failed because no item has its key and known values, whatever its condition says."""
+    write, item = error.write, error.item
+    if error.elsewhere or isinstance(error, NotFound) or item is None or not isinstance(write, Write):
+        return isinstance(error, NotFound) and not error.elsewhere
+    # Few writes need this: the expressions are for the engine and for reads.
+    from prejoin.table.condition.evaluate import holds
+
+    return not all(holds(condition, write.entity.codec, item) for condition in _known_values(write))
 
 
 def _pattern_error(write: Write, item: Json | None) -> ConditionFailed | None:

@@ -14,7 +14,7 @@ from prejoin.table.conversation import ItemKeys, Request, Steps, pause
 from prejoin.table.errors import ConditionFailed, Conflict, ItemTooLarge, TableError, TransactionCancelled
 from prejoin.table.schema.schema import Schema
 
-from .actions import as_check, item_name, merge_actions
+from .actions import as_check, is_of_no_item, item_name, merge_actions
 from .expand import expand
 from .merge import NumberedWrite, add_pattern_writes
 from .model import ItemAction, Write, check_actions
@@ -32,6 +32,22 @@ _TOO_LARGE = "exceeded the maximum allowed size"
 
 def write_one(schema: Schema, table: str, write: Write) -> Steps[Any]:
     """Run one write, and return the object that it returns, if any."""
+    if not write.missing_ok:
+        return _write_one(schema, table, write)
+    return _unless_missing(_write_one(schema, table, write))
+
+
+def _unless_missing(steps: Steps[Any]) -> Steps[Any]:
+    """Run a write, and return None if there is no item with its key and known values."""
+    try:
+        return (yield from steps)
+    except ConditionFailed as error:
+        if not is_of_no_item(error):
+            raise
+    return None
+
+
+def _write_one(schema: Schema, table: str, write: Write) -> Steps[Any]:
     if write.entity.patterns:
         write = yield from prepare(schema, table, write)
     if write.read_first:

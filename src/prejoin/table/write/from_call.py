@@ -22,7 +22,7 @@ from .model import StoredObject, Write
 
 E = TypeVar("E")
 
-_OPTIONS = ("where", "read", "returning", "upsert")
+_OPTIONS = ("where", "read", "returning", "upsert", "missing_ok")
 
 
 def insert_write(schema: Schema, record: Any) -> Write:
@@ -103,10 +103,19 @@ def delete_write(
     known_values: Mapping[str, Any],
     read: bool,
     returning: Literal["old"] | None,
+    missing_ok: bool = False,
 ) -> Write:
-    entity, known_values = check_known(schema, cls, known_values, predicate, read, returning)
+    entity, known_values = check_known(schema, cls, known_values, predicate, read, returning, None, missing_ok or None)
     condition = recorded(predicate, entity.codec)
-    write = Write("delete", entity, known_values, where=condition, returning=returning, read_first=bool(read))
+    write = Write(
+        "delete",
+        entity,
+        known_values,
+        where=condition,
+        returning=returning,
+        read_first=bool(read),
+        missing_ok=missing_ok,
+    )
     if read and condition is not None:
         # DynamoDB deletes nothing, and succeeds, if the condition is true of a missing item. Few deletes need this.
         from prejoin.table.condition.evaluate import holds

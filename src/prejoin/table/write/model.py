@@ -91,6 +91,8 @@ class Write(msgspec.Struct, frozen=True):
     """The condition of an upsert, which is about the stored item: one that does not exist is created."""
     or_absent: bool = False
     """Whether an item that does not exist fulfils the condition of a check or a delete."""
+    missing_ok: bool = False
+    """Whether a delete does nothing if no item has the key and the known values."""
     spread: Mapping[str, Any] = {}
     """Amounts that a pattern adds to items of its own, instead of the entity's item."""
 

@@ -30,6 +30,17 @@ def accepted_name(model: WriteModel, variation: Variation) -> tuple[str, str]:
     return "_".join(["if", *([] if variation.decisive_truth else ["not"]), *words]), text
 
 
+def passed_over_name(model: WriteModel, variation: Variation) -> tuple[str, str]:
+    """The end of the name, and the text, of a test of an item that is passed over: `passes_over_a_missing_task`."""
+    slot = model.slot(variation.place)
+    subject = subject_of(model, slot)
+    if variation.kind is Break.ITEM:
+        return f"passes_over_a_missing_{subject}", f"goes on if there is no {slot.entity.name}"
+    names = variation.names
+    text = f"goes on if the {slot.entity.name} has another {' and '.join(names)}"
+    return f"passes_over_a_{subject}_with_another_{_and_words(names)}", text
+
+
 def refusal_name(model: WriteModel, variation: Variation, method: Method) -> tuple[str, str]:
     """The end of the name, and the text, of a refusal: `unless_event_state_is_open`, `a_missing_seat`."""
     check = variation.check

@@ -13,13 +13,13 @@ from prejoin.cases.case_variation import Break, Variation
 from prejoin.cases.items import Values
 from prejoin.cases.plain_data import plain_data
 from prejoin.cases.sample_data import SampleData
-from prejoin.cases.variations import accepted_parts, done_before, violations
+from prejoin.cases.variations import accepted_parts, done_before, passed_over_items, violations
 from prejoin.cases.write_cases import NothingFitsError, build_case
 from prejoin.cases.write_model import WriteModel
 from prejoin.constructs.registry import ending_in
 from prejoin.render.python.context import RenderContext
 from prejoin.render.python.method import Method
-from prejoin.render.python.tests.names import accepted_name, mismatch_of, name_of_test, refusal_name
+from prejoin.render.python.tests.names import accepted_name, mismatch_of, name_of_test, passed_over_name, refusal_name
 from prejoin.workload.model import Entity, Write
 
 NOW = datetime(2026, 1, 20, 12, tzinfo=UTC)
@@ -40,7 +40,7 @@ class PlannedTest:
     @property
     def is_refused(self) -> bool:
         """Whether the table refuses the call. The method itself refuses objects that do not belong together."""
-        return self.case.variation.kind not in (Break.NOTHING, Break.AGREEMENT)
+        return not self.case.variation.is_accepted and self.case.variation.kind is not Break.AGREEMENT
 
     @property
     def is_partial(self) -> bool:
@@ -63,6 +63,8 @@ def planned_tests(context: RenderContext, method: Method) -> list[PlannedTest]:
             tests.add(variation, *(("", description) if is_first else accepted_name(model, variation)))
     if not tests.planned:
         tests.add(Variation(), "", description)
+    for variation in passed_over_items(model):
+        tests.add(variation, *passed_over_name(model, variation))
     for variation in _refusals(model, method):
         words, text = refusal_name(model, variation, method)
         tests.add(variation, f"refuses_{words}", text)
@@ -88,7 +90,7 @@ class _DistinctTests:
         if state in self._states:
             return
         self._states.add(state)
-        bystanders = _bystanders(case) if variation.kind is Break.NOTHING else ()
+        bystanders = _bystanders(case) if variation.is_accepted else ()
         name = self.method.test_name
         used = [test.name for test in self.planned]
         self.planned.append(
@@ -146,12 +148,14 @@ def _bystanders(case: WriteCase) -> tuple[tuple[Entity, Values], ...]:
     """
     count = len(case.missing)
     add_bystanders(case)
+    passed_over = case.variation.place if case.variation.kind is Break.LINK else None
+    foreign = [(slot.entity, slot.before) for slot in case.model.slots if slot.place == passed_over and slot.before]
     tenant = case.sample.workload.tenant
-    written = {slot.entity.name for slot in case.model.slots if not slot.is_checked}
+    entity_names = {slot.entity.name for slot in case.model.slots if not slot.is_checked}
     bystanders: dict[tuple[str, str], tuple[Entity, Values]] = {}
     for entity, item in case.missing[count:]:
         owner = repr(item.get(tenant.attribute)) if tenant else ""
-        if entity.name in written:
+        if entity.name in entity_names:
             bystanders.setdefault((entity.name, owner), (entity, item))
     case.missing[count:] = bystanders.values()
-    return tuple(bystanders.values())
+    return (*foreign, *bystanders.values())

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 from prejoin.cases.case import WriteCase, WriteStep
-from prejoin.cases.case_variation import Break
 from prejoin.cases.slots import Slot, given_variable, stored_variable
 from prejoin.cases.variations import done_before
 from prejoin.constructs.registry import client_verb
@@ -43,7 +42,7 @@ class _WriteTest:
         body.begin(self.case.tenant)
         self.items.declare()
         method_call = call(f"repository.{body.method.name}", *body.arguments(self.items.argument))
-        if self.case.variation.kind is Break.NOTHING:
+        if self.case.variation.is_accepted:
             body.add(method_call)
             for step in self.case.steps:
                 self._assert_stored(step)

@@ -9,8 +9,9 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from prejoin.constructs.registry import client_verb, maintained
-from prejoin.design.mapping.repetition import settled_changes
+from prejoin.constructs.registry import client_verb, hiding_constructs, maintained
+from prejoin.design.mapping.addressing import unknown
+from prejoin.design.mapping.repetition import passes_over_missing, settled_changes
 from prejoin.render.python.conditions import as_lambda, comparison
 from prejoin.render.python.layout import Part, call, in_parentheses, keyword
 from prejoin.render.python.method import LOCAL
@@ -60,13 +61,16 @@ class ItemWrite:
 
     def block(self) -> Block:
         values, step = self.values, self.values.step
-        fields = values.arguments()
-        where_arguments = where_options(values, fields)
+        fields = self._fields()
+        compared_fields = {name: fields[name] for name in fields if name not in self._conditions_only}
+        where_arguments = where_options(values, compared_fields)
         arguments = [values.cls, *where_arguments]
         if values.entity.name in values.sources.operation.read_first:
             arguments.append("read=True")
         arguments += values.keywords(fields)
         if not self.is_update:
+            if self._may_be_refused_as_missing(where_arguments, fields):
+                arguments.append("missing_ok=True")
             return [call(f"{'await ' if self.is_async else ''}{self.writer}.delete", *arguments)]
         changes = self.changes(fields)
         verb = Verb.UPDATE if step.must_exist else step.verb
@@ -79,6 +83,32 @@ class ItemWrite:
         if self.is_together and step.verb is Verb.UPDATE:  # its conditions hold, whatever is given
             check = [call("tx.check", values.cls, *where_arguments, *values.keywords(fields))]
         return [If(is_any_given(change.param for change in changes), [update], check)]
+
+    def _fields(self) -> dict[str, str]:
+        """The attributes that are given with the key, as they are compared."""
+        values, step = self.values, self.values.step
+        fields = values.arguments()
+        if unknown(step, values.context.design, step.known - self._conditions_only):
+            return fields
+        return {name: value for name, value in fields.items() if name not in self._conditions_only}
+
+    @property
+    def _conditions_only(self) -> set[str]:
+        """The attributes whose value is a condition of the write, and says nothing of which item is meant.
+
+        Where a missing item is passed over, an item with another value refuses the write nevertheless.
+        """
+        step = self.values.step
+        if not passes_over_missing(step):
+            return set()
+        return step.fixed.keys() - {*step.sources, *self.values.key}
+
+    def _may_be_refused_as_missing(self, conditions: list[Part], fields: Mapping[str, str]) -> bool:
+        """Whether the client would refuse the delete of a missing item of a list, which the write passes over."""
+        values = self.values
+        is_tied = not set(values.key).issuperset(fields)
+        is_compared = is_tied or bool(conditions) or bool(hiding_constructs(values.entity))
+        return not self.is_together and passes_over_missing(values.step) and is_compared
 
     def _variable(self) -> str:
         """The variable of the item."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from prejoin.constructs.refreshed import refreshed_in
-from prejoin.design.mapping.repetition import stale_lists
+from prejoin.design.mapping.repetition import passes_over_missing, stale_lists
 from prejoin.render.python.writes.sources import Sources
 from prejoin.workload.grammar.values import write_value
+from prejoin.workload.program.resolved_write import Step
 
 
 def remarks(sources: Sources, is_repeatable: bool) -> tuple[str, ...]:
@@ -54,7 +55,10 @@ def _on_refreshes(sources: Sources) -> Iterator[str]:
 
 
 def _on_lists(sources: Sources, is_repeatable: bool) -> Iterator[str]:
-    """The lists that are found in an index."""
+    """The lists of which items are passed over, and those that are found in an index."""
+    for step in sources.steps:
+        if passes_over_missing(step) and step.list_source.is_given:
+            yield f"Passes over each {sources.context.cls(step.entity.name)} {_missing_words(sources, step)}"
     stale = stale_lists(sources.resolved, sources.operation)
     if not stale:
         return
@@ -65,3 +69,11 @@ def _on_lists(sources: Sources, is_repeatable: bool) -> Iterator[str]:
         yield f"{text}: call it again a moment later for those"
     else:
         yield text
+
+
+def _missing_words(sources: Sources, step: Step) -> str:
+    """When an item of a list is passed over: it is not there, or belongs to another parent than the call names."""
+    values, lists = sources.of(step), step.of.list_inputs
+    names = [name for name, source in step.list_source.links.items() if source not in lists and name != sources.tenant]
+    fields = " and ".join(f"`{values.field(name)}`" for name in names)
+    return f"that is not there, or has another {fields}" if fields else "that is not there"
