@@ -289,6 +289,48 @@ def test_demand_that_cannot_be_met_is_reported() -> None:
     assert any("AP-104 sets `views`" in message for message in said)
 
 
+UNCHECKED = {
+    "videoId | update Video (views += 1) | Yes | Video.title = Moon": "has a condition on the Video",
+    "videoId | update Video (views += 1) | No | Video exists": "has a condition on the Video",
+    "channelId | update Video[] (views += 1) | Yes | Video.title = Moon": "has a condition on the Video",
+    "videoId, userId | delete Like; update Video (views += 1) | Yes | title <> Moon": "has a condition on the Video",
+    "videoId, channelId | update Video (views += 1) | No | -": "compares `channelId` of the Video",
+    "channelId, videoId[] | update Video[] (views += 1) | No | -": "compares `channelId` of the Video",
+    "videoId, title? | update Video (views += 1, title) | No | -": "writes the Video only if `title` is given",
+}
+"""Rows that add to a number alone, with what an addition to a shard would not check."""
+CHECKED = (
+    "videoId, title | update Video (views += 1, title) | Yes | Video.title = Moon",
+    "videoId, channelId, title | update Video (views += 1, title) | No | -",
+    "channelId | update Video[] (views += 1) | No | -",
+    "videoId | update Video (views += 1, title = Sun) | No | Video.channelId = Moon",
+    "videoId, userId | update Video (views += 1) | Yes | Like exists",
+)
+"""Rows whose conditions are about another item, or that write the item as well."""
+
+
+@pytest.mark.parametrize("row", UNCHECKED)
+def test_number_of_which_a_shard_would_lose_a_check_has_no_shards(row: str) -> None:
+    entities = "Video, Like" if "Like" in row else "Video"
+    for decisions in ((), ("Video.views in 4 shards",)):
+        videos = workload("", f"| AP-104 | {entities} | {row} | 1/s |", *decisions)
+        assert counters_of(videos) == ()
+        found = check_design(solve(videos).design, videos)
+        code = codes.NO_EFFECT if decisions else codes.HOT
+        (said,) = [f"{one.message} {one.fix}" for one in found if one.code == code.id]
+        assert f"AP-104 {UNCHECKED[row]}" in said
+        assert "leave that out" in said
+
+
+@pytest.mark.parametrize("row", CHECKED)
+def test_number_whose_rows_check_the_item_elsewhere_has_shards(row: str) -> None:
+    entities = "Video, Like" if "Like" in row else "Video"
+    videos = workload("", f"| AP-104 | {entities} | {row} | 1/s |")
+    design = solve(videos).design
+    assert [counter.attributes for counter in design.counters] == [("views",)]
+    assert [(one.pattern, one.wrong, one.problem) for one in prove(videos, design, Embedded()).failed] == []
+
+
 def test_demand_and_refusal_contradict() -> None:
     with pytest.raises(InfeasibleError):
         solve(workload("", "", "Video.views in 4 shards", "no shards for Video"))

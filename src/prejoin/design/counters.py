@@ -34,8 +34,10 @@ from prejoin.workload.model import (
     Workload,
     Write,
 )
+from prejoin.workload.optional_inputs import is_optional
+from prejoin.workload.program.list_sources import is_movable
 from prejoin.workload.program.resolved_read import resolve_read
-from prejoin.workload.program.resolved_write import Step
+from prejoin.workload.program.resolved_write import Step, resolve_write
 
 MOST_SHARDS = limits.TRANSACTION_ACTIONS - 1
 """A delete deletes the item and all its shards in one transaction."""
@@ -140,7 +142,7 @@ def obstacle(workload: Workload, entity: Entity, attribute: Attribute) -> str:
     if write_id:
         return f"`{name}` has bounds, which {write_id} may leave, and no item knows the sum: take the bounds away"
     for write in (*workload.writes, *workload.deletes):
-        reason = _obstacle_in_write(write, entity, name)
+        reason = _obstacle_in_write(workload, write, entity, name)
         if reason:
             return f"{write.id} {reason}"
     for read in workload.reads:
@@ -150,7 +152,7 @@ def obstacle(workload: Workload, entity: Entity, attribute: Attribute) -> str:
     return ""
 
 
-def _obstacle_in_write(write: Write, entity: Entity, name: str) -> str:
+def _obstacle_in_write(workload: Workload, write: Write, entity: Entity, name: str) -> str:
     """The part of a write that a sharded counter does not allow."""
     if any(_is_about(leaf, name, write, entity) for leaf in all_leaves(write)):
         return f"has a condition on `{name}`, and no item knows the sum: collect its writes in a queue"
@@ -158,6 +160,10 @@ def _obstacle_in_write(write: Write, entity: Entity, name: str) -> str:
         reason = _obstacle_in_action(write, action, entity, name) if action.entity == entity.name else ""
         if reason:
             return reason
+    for step in resolve_write(workload, write).written_steps:
+        demand = _unchecked_demand(step, name) if step.entity.name == entity.name and name in step.changed else ""
+        if demand:
+            return f"{demand}: leave that out, or write `no shards for {entity.name}`"
     return ""
 
 
@@ -173,6 +179,37 @@ def _obstacle_in_action(write: Write, action: Action, entity: Entity, name: str)
     if name in ops and ops[name] not in _ADDING:
         return f"sets `{name}`, and shards can only be added to"
     return ""
+
+
+def _unchecked_demand(step: Step, name: str) -> str:
+    """What a write demands of an item and a shard cannot check, because the addition does not write the item.
+
+    A check of the item in the same transaction would be as hot as the number: it conflicts with other transactions.
+    """
+    numbers = {name, *(a.name for a in step.entity.attributes if shards_of(step.workload, step.entity, a) > 1)}
+    other_changes = [change for change in step.changes if change.attribute not in numbers]
+    if step.verb is not Verb.UPDATE or any(not is_optional(step.write, change) for change in other_changes):
+        return ""  # the item is written as well
+    if other_changes:
+        optional = other_changes[0].attribute
+        return f"writes the {step.entity.name} only if `{optional}` is given, and else a shard of `{name}` alone"
+    if step.conditions:
+        return f"has a condition on the {step.entity.name}, and adds to a shard of `{name}` without looking at it"
+    for tie in _ties(step):
+        return f"compares `{tie}` of the {step.entity.name}, and adds to a shard of `{name}` without looking at it"
+    return ""
+
+
+def _ties(step: Step) -> Iterator[str]:
+    """The attributes beside the id that the items of an update must have as an input says."""
+    tenant = step.workload.tenant.attribute if step.workload.tenant else ""
+    is_found = step.is_existing_list and not step.list_source.is_given
+    for name, source in step.sources.items():
+        attribute = step.entity.attribute(name)
+        if attribute is None or attribute.id or name == tenant or source in step.of.list_inputs:
+            continue
+        if not is_found or is_movable(step.entity, name, set()):
+            yield name
 
 
 def _obstacle_in_read(workload: Workload, read: Read, entity: Entity, name: str) -> str:
