@@ -70,7 +70,8 @@ def is_in_steps(model: WriteModel) -> bool:
 def done_before(case: WriteCase) -> list[WriteStep]:
     """The steps that are done before the broken one is refused: none in a transaction."""
     variation = case.variation
-    is_of_item = variation.place[0] >= 0 and variation.kind is not Break.AGREEMENT
+    # The method compares agreements and amounts before it sends anything.
+    is_of_item = variation.place[0] >= 0 and variation.kind not in (Break.AGREEMENT, Break.AMOUNT)
     if not is_of_item or not is_in_steps(case.model) or _is_refused_first(case):
         return []
     broken_place = (_request_number(case, case.model.slot(variation.place).entity), variation.place[0])

@@ -1,0 +1,87 @@
+"""Rows whose code is right are proven: what the proof expects of units, refusals and copies is what happens."""
+
+from __future__ import annotations
+
+import pytest
+from tests.solutions import solve
+
+from prejoin.engine import Embedded
+from prejoin.proof.prove import prove
+from prejoin.workload.files import read_text
+
+CLUB = ("`clubId` (string, natural)", "`a` (integer, mutable)")
+TASK = ("`clubId` (string, id, → Club)", "`taskId` (string, id, natural)", "`s` (NEW | END, mutable)")
+DOCUMENT = """\
+# Clubs
+
+## Entities
+
+### Club
+
+- **Attributes**:
+{club}
+- **Cardinality**: ~1000 total
+- **Size**: 300 B{club_lines}
+
+### Task
+
+- **Attributes**:
+{task}
+- **Cardinality**: ~20 per Club
+- **Size**: 300 B
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Description | Input Parameters | Result | Frequency |
+| --- | --- | --- | --- | --- | --- |
+| R1 | Club | A club | clubId | Single | 1/s |
+| R2 | Task | The tasks | clubId | Collection | 1/s |
+{reads}
+### Writes
+
+| ID | Entity | Input Parameters | Items Written | Transaction | Conditions |
+| --- | --- | --- | --- | --- | --- |
+| W1 | Task, Club | {row} |
+
+## Decisions
+
+{decisions}
+"""
+
+
+def unproven(
+    row: str,
+    club: tuple[str, ...] = CLUB,
+    task: tuple[str, ...] = TASK,
+    reads: str = "",
+    decisions: str = "- no buckets",
+    club_lines: str = "",
+) -> list[tuple[str, str]]:
+    """What the proof says of a document with one row, and two clubs' worth of attributes."""
+    text = DOCUMENT.format(
+        club="\n".join(f"  - {line}" for line in club),
+        task="\n".join(f"  - {line}" for line in task),
+        row=row,
+        reads=reads,
+        decisions=decisions,
+        club_lines=club_lines,
+    )
+    reading = read_text(text, "md")
+    assert [one.message for one in reading.diagnostics if one.severity == "error"] == []
+    proof = prove(reading.workload, solve(reading.workload).design, Embedded())
+    return [(one.pattern, one.wrong or one.problem) for one in proof.failed]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "clubId, taskId, amt | update Task (s = END); update Club (a -= amt) | No | -",
+        "clubId, taskId, amt | update Task (s = END); update Club (a -= amt) | No | Club.a > 2",
+        "clubId, Task[], amt | create Task[]; update Club (a -= amt) | No | -",
+        "Task, amt | create Task; update Club (a -= amt) | No | -",
+    ],
+)
+def test_amount_is_refused_before_the_first_step(row: str) -> None:
+    assert unproven(row) == []
