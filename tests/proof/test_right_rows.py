@@ -11,6 +11,7 @@ from prejoin.workload.files import read_text
 
 CLUB = ("`clubId` (string, natural)", "`a` (integer, mutable)")
 TASK = ("`clubId` (string, id, → Club)", "`taskId` (string, id, natural)", "`s` (NEW | END, mutable)")
+FREE_TASK = ("`taskId` (string, natural)", "`clubId` (string, immutable, → Club)", "`s` (NEW | END, mutable)")
 DOCUMENT = """\
 # Clubs
 
@@ -85,3 +86,23 @@ def unproven(
 )
 def test_amount_is_refused_before_the_first_step(row: str) -> None:
     assert unproven(row) == []
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "clubId, taskId | delete Task; update Club (a += 1) | No | -",
+        "clubId, taskId[] | delete Task[] | No | -",
+        "clubId, taskId[] | delete Task[]; update Club (a += 1) | No | Club.a < 9",
+        "clubId, taskId | delete Task | No | -",
+    ],
+)
+def test_item_without_a_unique_value_is_written_alone(row: str) -> None:
+    assert unproven(row, task=(*TASK, "`u` (string, optional, unique, mutable)")) == []
+
+
+def test_item_that_is_in_no_copy_is_written_alone() -> None:
+    club = (*CLUB, "`st` (NEW | END, mutable)", "`log` (list of string, optional, mutable)")
+    reads = "| R3 | Club | New ones | st = NEW | Collection (a) | 5/s |\n"
+    row = "Task, tg | create Task; update Club (append log = tg) | No | -"
+    assert unproven(row, club, FREE_TASK, reads, "- no GSIs") == []

@@ -17,7 +17,7 @@ from prejoin.design.model import TABLE, Did, Operation
 from prejoin.design.model import Call as Called
 from prejoin.proof.expected_table import ExpectedTable
 from prejoin.proof.sample_table import SampleTable
-from prejoin.proof.table_content import Dump
+from prejoin.proof.table_content import Dump, Key
 from prejoin.protocol.prices import write_units as units_of
 from prejoin.protocol.sizes import item_size
 from prejoin.table.client.observe import Call
@@ -28,6 +28,7 @@ from prejoin.workload.program.resolved_write import resolve_write
 READS = frozenset({"GetItem", "Query", "BatchGetItem"})
 _BATCH_READS = {"BatchGetItem", "TransactGetItems"}
 """Reads that are charged item by item."""
+_SINGLE_WRITES = (Called.PUT, Called.UPDATE, Called.DELETE)
 
 
 def read_units(sample: SampleTable, operation: Operation, calls: Sequence[Call], stored_items: Dump) -> float | None:
@@ -75,14 +76,17 @@ def _sizes(sample: SampleTable, call: Call, stored_items: Dump) -> list[int] | N
     if slot is None:
         return None
     items = _keys_read(sample, call)
-    names = [k.name for k in (*sample.design.slots[0].pk, *sample.design.slots[0].sk)]
     sizes = []
     for item in items:
-        item_in_table = stored_items.get(tuple(text for name in names for text in item[name].values()))
+        item_in_table = stored_items.get(_key_of(sample, item))
         # An index charges for the attributes that it holds, the table for the whole item.
         part = held(slot, sample.design, item_in_table) if item_in_table is not None else None
         sizes.append(item_size(part) if part is not None else 0)
     return sizes
+
+
+def _key_of(sample: SampleTable, item: Json) -> Key:
+    return tuple(text for name in sample.design.table_keys for text in item[name].values())
 
 
 def write_units(
@@ -103,7 +107,7 @@ def _item_units(sample: SampleTable, case: WriteCase, calls: Sequence[Call], bef
         return None  # deleted and created under one key: charged once
     if case.variation.is_again:
         return None  # the price is that of the first call
-    charges = _WriteCharges(sample, case, _as_sent(case.operation, calls), before)
+    charges = _WriteCharges(sample, case, _with_single_writes(case.operation), before, _written_alone(sample, calls))
     try:
         charges.add_reads(calls)
         for step in case.steps:
@@ -127,7 +131,10 @@ class _WriteCharges:
     sample: SampleTable
     case: WriteCase
     operation: Operation
+    """The requests of the write, then each as a single write: see `_with_single_writes`."""
     before: ExpectedTable
+    alone: frozenset[Key]
+    """The keys of the items that were written by a request of their own."""
     pages: dict[int, list[PageRead]] = field(default_factory=dict)
     writes: dict[int, list[EntryWrite]] = field(default_factory=dict)
 
@@ -167,6 +174,8 @@ class _WriteCharges:
             old_item, new_item = old_items.get(key), new_items.get(key)
             item = old_item or new_item or {}
             number = self._writing_request(item)
+            if key in self.alone:
+                number += len(self.operation.requests) // 2
             tag = item.get(self.sample.design.type_attribute)
             # An update to the same value is charged, too.
             is_written = old_item != new_item or tag in written_tags
@@ -213,7 +222,7 @@ class _WriteCharges:
         write = resolve_write(self.case.sample.workload, self.case.write)
         if not write.is_resumable or not self.case.model.lists:
             return
-        for number, request in enumerate(self.operation.requests):
+        for number, request in enumerate(self.case.operation.requests):
             checked_items = [action.item for action in request.actions if action.action is Did.CHECK]
             for step in self.case.steps:
                 if step.action.many:
@@ -256,16 +265,22 @@ def units_difference(calls: Sequence[Call], predicted_units: float | None) -> st
     return f"it used {used_units:g} units, and {predicted_units:g} were predicted"
 
 
-def _as_sent(operation: Operation, calls: Sequence[Call]) -> Operation:
-    """The operation, with a single write in place of a transaction that has only one item left."""
-    write_calls = [call.operation for call in calls if call.operation not in READS]
-    if len(write_calls) != 1 or write_calls[0] not in {Called.PUT, Called.UPDATE, Called.DELETE}:
-        return operation
-    # A transaction costs twice as much as a single write. The client sends one of a single item as a single write.
-    requests = [
-        replace(r, call=Called(write_calls[0])) if r.call is Called.TRANSACT_WRITE else r for r in operation.requests
-    ]
-    return replace(operation, requests=tuple(requests))
+def _written_alone(sample: SampleTable, calls: Sequence[Call]) -> frozenset[Key]:
+    """The keys of the items that a PutItem, UpdateItem or DeleteItem has written.
+
+    A transaction that has only one item left is sent as such a call: of a task without a unique value, for example.
+    """
+    keys: set[Key] = set()
+    for call in calls:
+        if call.operation in _SINGLE_WRITES:
+            keys.add(_key_of(sample, call.request.get("Key") or call.request["Item"]))
+    return frozenset(keys)
+
+
+def _with_single_writes(operation: Operation) -> Operation:
+    """The operation with its requests twice: as they are, and with a single write in place of each transaction."""
+    single = [replace(r, call=Called.UPDATE) if r.call is Called.TRANSACT_WRITE else r for r in operation.requests]
+    return replace(operation, requests=(*operation.requests, *single))
 
 
 def _tag(sample: SampleTable, step: WriteStep) -> Json:
