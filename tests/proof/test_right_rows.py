@@ -106,3 +106,19 @@ def test_item_that_is_in_no_copy_is_written_alone() -> None:
     reads = "| R3 | Club | New ones | st = NEW | Collection (a) | 5/s |\n"
     row = "Task, tg | create Task; update Club (append log = tg) | No | -"
     assert unproven(row, club, FREE_TASK, reads, "- no GSIs") == []
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "clubId | update Club (a += 1) | Yes | -",
+        "taskId | update Task (c += 1) | Yes | -",
+        "taskId | update Task (c += 1, s = END) | Yes | Task.s = NEW",
+        "taskId | delete Task | Yes | -",
+    ],
+)
+@pytest.mark.parametrize("task", [(), ("`c2` (integer, mutable)",)], ids=["", "two numbers"])
+def test_copy_has_the_number_of_its_item_without_the_shards(row: str, task: tuple[str, ...]) -> None:
+    task = (*FREE_TASK, "`c` (integer, mutable)", *task)
+    decisions = "- Task.c in 4 shards\n- no GSIs" + ("\n- Task.c2 in 4 shards" if len(task) > 4 else "")
+    assert unproven(row, task=task, decisions=decisions) == []

@@ -53,6 +53,8 @@ class ExpectedTable:
         names = [k.name for k in (*sample.design.slots[0].pk, *sample.design.slots[0].sk)]
         self._content = TableContent(sample.unobserved, names, sample.followed)
         self._facets = {(f.entity, f.copy, f.slot): f for f in sample.facets}
+        self._counted_copies: dict[Key, Key] = {}
+        """The keys of copies that hold a number with shards, with the keys of their items."""
         self.items: Dump = {}
         for entity, items in sample.items.items():
             for values in items:
@@ -80,7 +82,18 @@ class ExpectedTable:
 
     def of(self, entity: str, values: Values) -> Dump:
         """The items of the table for one item of the data: itself, its copies and its guards."""
-        return {self._content.key(item): item for item in self._stored_items(entity, values)}
+        items = {self._content.key(item): item for item in self._stored_items(entity, values)}
+        if items and self._sample.design.counter(entity) is not None:
+            self._note_counted_copies(items)
+        return items
+
+    def _note_counted_copies(self, items: Dump) -> None:
+        """Notes which items are copies with numbers of a counter. The first of the items has the shards."""
+        own, *others = items
+        numbers = {name for counter in self._sample.design.counters for name in counter.attributes}
+        for key in others:
+            if not numbers.isdisjoint(items[key]):
+                self._counted_copies[key] = own
 
     def _parts(self) -> Dump:
         """The parts of large contents that were stored with the data. No pattern deletes one."""
@@ -303,6 +316,12 @@ class ExpectedTable:
 
     def _restore_item(self, key: Key) -> None:
         """Writes the expected item, in which the numbers of its shards are, or deletes what is there instead."""
+        own = self._counted_copies.get(key, key)  # a copy is written with its item, because both have the sum then
+        copies = [copy for copy, other in self._counted_copies.items() if other == own]
+        for restored_key in (key, own, *copies):
+            self._put_expected(restored_key)
+
+    def _put_expected(self, key: Key) -> None:
         client = self._sample.unobserved
         # The expected item has the sum of all shards, so these must go with the item.
         for stored_key in (key, *self._shards.get(key, ())):
@@ -425,7 +444,10 @@ class ExpectedTable:
         """The item in the table, with the numbers of its shards added to its own."""
         items = self._content.items
         own_item = items.get(key)
-        shards = [items[shard_key] for shard_key in self._shards.get(key, ()) if shard_key in items]
+        shard_keys = self._shards.get(self._counted_copies.get(key, key), ())
+        shards = [items[shard_key] for shard_key in shard_keys if shard_key in items]
+        if own_item is None and key in self._counted_copies:
+            return None
         if own_item is None or not shards:
             return own_item or next(iter(shards), None)
         sums: Json = {}
