@@ -333,6 +333,28 @@ def test_item_marked_as_deleted_follows_too(connect: Connect, repaired: bool) ->
     assert authors(db) == ["Anne", "Anne"]
 
 
+@both
+def test_item_of_a_source_marked_as_deleted_keeps_the_last_values(connect: Connect) -> None:
+    @dataclass
+    class Writer:
+        user_id: str
+        name: str
+        gone: datetime | None = None
+
+    follows = Follows(Writer, {"author": "name"}, by={"user_id": "author_id"}, checked=False)
+    writer = Entity(Writer, Key("USER#{user_id}", "USER"), patterns=[SoftDelete("gone")])
+    by_author = {"gsi1": Key("USER#{author_id}", "COMMENT#{comment_id}")}
+    item = Entity(Comment, Key("POST#{post_id}", "COMMENT#{comment_id}"), indexes=by_author, patterns=[follows])
+    db = connect(Schema(writer, item, indexes=[Index("gsi1")]))
+    db.insert(Writer("1", "Ann"))
+    db.insert(Comment("p", "c", "1", "Old"))
+    assert [one.kind for one in findings(db)] == ["outdated"]
+    db.delete(Writer, user_id="1")
+    assert findings(db) == []
+    restore(db, Writer, user_id="1")
+    assert [one.kind for one in findings(db)] == ["outdated"]
+
+
 def findings(db: Client) -> list[Finding]:
     client = getattr(db, "_client", db)
     if isinstance(client, AsyncClient):

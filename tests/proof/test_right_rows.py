@@ -72,7 +72,10 @@ def unproven(
     reading = read_text(text, "md")
     assert [one.message for one in reading.diagnostics if one.severity == "error"] == []
     proof = prove(reading.workload, solve(reading.workload).design, Embedded())
-    return [(one.pattern, one.wrong or one.problem) for one in proof.failed]
+    return [
+        *((one.pattern, one.wrong or one.problem) for one in proof.failed),
+        *(("", text) for text in proof.findings),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -122,3 +125,11 @@ def test_copy_has_the_number_of_its_item_without_the_shards(row: str, task: tupl
     task = (*FREE_TASK, "`c` (integer, mutable)", *task)
     decisions = "- Task.c in 4 shards\n- no GSIs" + ("\n- Task.c2 in 4 shards" if len(task) > 4 else "")
     assert unproven(row, task=task, decisions=decisions) == []
+
+
+@pytest.mark.parametrize("verb", ["update", "upsert"])
+def test_item_that_follows_a_deleted_source_keeps_the_last_value(verb: str) -> None:
+    club = (*CLUB, "`label` (string, mutable)", "`deletedAt` (datetime, optional, mutable)")
+    task = (*TASK[:2], "`label` (string, mutable, follows Club.label)")
+    row = f"clubId, taskId, label | {verb} Task (label) | Yes | Club.label = label"
+    assert unproven(row, club, task, club_lines="\n- **Soft delete**: deletedAt") == []

@@ -19,7 +19,7 @@ from prejoin.table.schema.bind import BoundEntity, facet_tag
 from prejoin.table.schema.key_attributes import key_text
 from prejoin.table.schema.pattern import OWNER, STATE_TAG, BoundPattern
 from prejoin.table.schema.schema import Schema
-from prejoin.table.schema.visibility import is_expired
+from prejoin.table.schema.visibility import is_expired, is_hidden
 
 FindingKind = Literal[
     "index keys",
@@ -225,7 +225,7 @@ class Judge:
         key = self.key_of(item)
         for pattern, place in self._sources(entity, values):
             source = around[self.key(place)]
-            if source is None or self.is_expired(source):
+            if source is None or self.is_expired(source) or is_hidden(pattern.source.entity, source):
                 continue  # without a source, the item keeps the last values
             source_values = values_of(pattern.source.entity, source)
             if source_values is None:
