@@ -500,3 +500,24 @@ def test_an_attribute_of_given_objects_is_no_input(
 
     assert found(inputs, items) == [(code, fix)]
     assert found(*fixed) == []
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("limit <= fromId.n", "fromId.n >= limit"),
+        ("limit < fromId.n or fromId.tags exists", "fromId.n > limit or fromId.tags exists"),
+        ("not (limit = toId.n)", "not (toId.n = limit)"),
+        ("limit <= Seat.n", "Seat.n >= limit"),
+    ],
+)
+def test_an_input_may_stand_on_either_side_of_an_item(left: str, right: str) -> None:
+    items = "update Seat by fromId (n -= 1); update Seat by toId (n += 1)"
+    readings = [
+        read_text(DOCUMENT.format(inputs="fromId, toId, limit", items=items, conditions=text, transaction="Yes"), "md")
+        for text in (left, right)
+    ]
+    assert [d.message for d in readings[0].diagnostics if d.severity is Severity.ERROR] == []
+    first, second = (resolve_write(reading.workload, reading.workload.writes[0]) for reading in readings)
+    assert first.write.checks == second.write.checks
+    assert first.unsettled_conditions == ()

@@ -246,7 +246,9 @@ def _with_input_right(workload: Workload, write: Write, leaf: Leaf) -> Leaf:
     if not isinstance(word, BareWord):
         return leaf
     entity, _, name = str(word).rpartition(".")
-    owner_names = [entity] if entity else having_attribute(workload, write, name)
+    # The attribute may be written with the input that names its item.
+    named_entity = named_by(workload, write, entity) or entity if entity else ""
+    owner_names = [named_entity] if named_entity else having_attribute(workload, write, name)
     owners = [owner for owner in workload.entities_named(owner_names) if owner.attribute(name)]
     # With `paid` of the same item, `paid < total` compares two attributes.
     if not owners or any(owner.attribute(leaf.attribute) for owner in owners):
