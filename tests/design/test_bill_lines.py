@@ -80,7 +80,9 @@ def _missing_background(result: DesignResult) -> Iterator[str]:
             yield "the stream has no line"
     for entity in stored:
         if contents_of(entity):
-            expected[BackgroundKind.REMOVE_GARBAGE].add(entity.name)
+            # Earlier versions refer to contents: nothing may delete them.
+            kind = BackgroundKind.LEAVE_CONTENTS if entity.history else BackgroundKind.REMOVE_GARBAGE
+            expected[kind].add(entity.name)
         if any(attribute.ttl for attribute in entity.attributes):
             expected[BackgroundKind.EXPIRY].add(entity.name)
     for kind, names in expected.items():

@@ -191,6 +191,11 @@ def asked(pattern: str, request: str) -> tuple[str, str]:
     return written(f"{{pattern: {pattern}, requests: [{{{request}}}]}}")
 
 
+SCANS_OF_VERSIONS: Edits = (
+    loan("`scan` (content, optional, mutable, 500 KB)"),
+    loan("`version` (integer, mutable)"),
+    ("~5 per Member, ~10K total", "~5 per Member, ~10K total\n- **History**: 3 versions"),
+)
 CASES: list[tuple[str, Edits, Edits, str]] = [
     ("PJ510", (), ((LOAN, 'sk: ["MEMBER"]'),), "can have the same key"),
     ("PJ511", (), ((BRANCH, BRANCH.replace("{dueOn}#", "{book}")),), "has no separator after it"),
@@ -539,6 +544,7 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
     ),
     ("PJ604", ((f"| AP-003 | Loan {LISTED} | {PAGES}", LENDERS),), (), "it follows Loan to Member"),
     ("PJ605", (loan("`scan` (binary, 500 KB)"),), (), "Loan.scan is kept in parts"),
+    ("PJ606", SCANS_OF_VERSIONS, (), "nothing deletes the contents of `Loan.scan`"),
 ]
 
 

@@ -14,6 +14,7 @@ from tests.design.test_checks import (
     KEYS,
     LISTED,
     LOAN,
+    SCANS_OF_VERSIONS,
     SIGN_IN,
     Edits,
     asked,
@@ -328,6 +329,7 @@ FIXED: dict[str, list[Fix]] = {
     ],
     "PJ604": [SOUND],
     "PJ605": [((loan("`scanUrl` (string, immutable, 100 B)"),), ())],
+    "PJ606": [(SCANS_OF_VERSIONS[:2], ())],
 }  # fmt: skip
 ELSEWHERE = {"PJ547", "PJ562"}
 """These need designs that were solved: test_sparse.py."""

@@ -180,6 +180,35 @@ def test_bill_includes_the_writes_and_the_storage_of_parts() -> None:
     assert false_claims(archive, solution) == []
 
 
+VERSIONED = TEXT.replace(BODY, f"{BODY}\n  - `version` (integer, mutable)")
+TITLED = "update Document (body) | No | - | 0.5/s |"
+
+
+@pytest.mark.parametrize(
+    ("history", "title_rate", "contents_of_versions", "left"),
+    [
+        ("3 versions", 0, 3 * 1000, 1.5),  # each version has had a content of its own: 0.5/s are replaced, 1/s deleted
+        ("1 hour", 0, 1.5 * 3600, 1.5),
+        ("3 versions", 4.5, 3 * 1000 * 1.5 / 6, 1.5),  # most versions have the content of the next one
+        ("all versions", 0, 1.5 * 365 * 86_400, 0),
+    ],
+)
+def test_contents_of_versions_are_stored(
+    history: str, title_rate: float, contents_of_versions: float, left: float
+) -> None:
+    text = VERSIONED.replace("~1,000 total", f"~1,000 total\n- **History**: {history}")
+    if title_rate:
+        row = f"| AP-023 | Document | documentId, title | update Document (title) | No | - | {title_rate}/s |"
+        text = text.replace(TITLED, f"{TITLED}\n{row}")
+    archive = workload(text)
+    design = solve(archive).design
+    (body,) = contents(archive, design)
+    assert body.count == pytest.approx(1000 + contents_of_versions)
+    assert body.left == left
+    (stored,) = [one for one in bill(archive, design).storage if one.item == "Document.body"]
+    assert stored.entries == pytest.approx(body.count * 9)
+
+
 def test_predicted_units_are_those_of_the_engine() -> None:
     archive = workload()
     sample = SampleTable.create(archive, solve(archive).design, Embedded(), NOW)

@@ -102,6 +102,7 @@ PLAIN = {
 REFRESHED = {"follows": ", follows User.name", "condition": "User.name = author"}
 STREAMED = {"follows": ", follows User.name within 10 seconds"}
 CONTENT = {"text": "content, 2 MB"}
+HISTORY = {"more": "  - `version` (integer, mutable)\n- **History**: 3 versions, 90 days\n"}
 KINDS: dict[str, dict[str, str]] = {
     "nothing": {},
     "refresh": REFRESHED,
@@ -110,6 +111,8 @@ KINDS: dict[str, dict[str, str]] = {
     "content in parts": CONTENT,
     "content in a store": {**CONTENT, "decisions": "- Comment.text in a store"},
     "content and stream": {**CONTENT, **STREAMED},
+    "content and history": {**CONTENT, **HISTORY},
+    "content in a store and history": {**CONTENT, **HISTORY, "decisions": "- Comment.text in a store"},
     "expiry": {"more": "  - `expiresAt` (datetime, immutable, ttl)\n"},
 }
 
@@ -173,6 +176,7 @@ def expected_lines() -> dict[str, dict[BackgroundKind, Decimal]]:
     }
     written = Decimal(1) / MONTH + Decimal("0.1") + 2 + 1 + Decimal("0.5") + Decimal("0.1") * 50
     parts_written = Decimal("4.5") * 9
+    left_gb = Decimal("1.5") * MONTH * 2 * KB * KB / 10**9  # an edit, and half a delete, of 2 MB
     return {
         "nothing": {},
         "refresh": {kinds.REFRESH: refresh},
@@ -189,6 +193,14 @@ def expected_lines() -> dict[str, dict[BackgroundKind, Decimal]]:
             kinds.REFRESH: refresh_dollars(is_read_first=True),
             # Lambda reads each of 4 shards 4 times a second.
             kinds.STREAM: lambda_dollars(str(min(16, written + parts_written))),
+        },
+        "content and history": {
+            kinds.WRITE_CONTENTS: in_parts[kinds.WRITE_CONTENTS],
+            kinds.LEAVE_CONTENTS: left_gb * Decimal("0.25"),
+        },
+        "content in a store and history": {
+            kinds.WRITE_CONTENTS: 3 * MONTH * Decimal("0.005") / 1000,
+            kinds.LEAVE_CONTENTS: left_gb * Decimal("0.023"),
         },
         "expiry": {kinds.EXPIRY: Decimal()},
     }

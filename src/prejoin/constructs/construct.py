@@ -89,6 +89,8 @@ class Usage:
     """The seconds that an item is kept."""
     written: Callable[..., float]
     """The items that some verbs are done to in a second."""
+    replaced: Callable[[str], float]
+    """The values of an attribute that are replaced, or deleted with their item, in a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,6 +411,11 @@ class DeclaredConstruct(EntityConstruct):
     @property
     def keeps_contents(self) -> bool:
         """Whether large contents are still referred to after their item was changed or deleted."""
+        return False
+
+    @property
+    def leaves_contents(self) -> bool:
+        """Whether large contents stay when nothing refers to them any more, because `remove_garbage` is refused."""
         return False
 
     # Renderings

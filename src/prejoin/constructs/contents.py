@@ -26,7 +26,7 @@ from prejoin.keys import Facet, Template, TemplateError, fields_of
 from prejoin.keys.content import INLINE, OBJECT_SIZE, PART, PART_SIZE, UPLOAD, object_folder, part_facet, part_sort_key
 from prejoin.workload.contents import contents_of, typical_size
 from prejoin.workload.field_names import field_names
-from prejoin.workload.model import Attribute, Entity
+from prejoin.workload.model import Attribute, Entity, Verb
 
 BESIDE_PART = 300
 """Bytes of a part beside its content: its key, and the item that it is for."""
@@ -38,6 +38,20 @@ def large_contents_of(entity: Entity, design: Design, lines: tuple[DeclaredConst
     """The large contents of an entity, in parts or in the design's store."""
     for attribute in contents_of(entity):
         yield LargeContent(entity, lines, attribute)
+
+
+def content_count(attribute: Attribute, lines: Iterable[DeclaredConstruct], usage: Usage) -> float:
+    """How many contents are referred to: by the items, and by the earlier versions that replaced one."""
+    replaced_items = usage.written(Verb.UPDATE, Verb.DELETE)
+    if not replaced_items:
+        return usage.count
+    # A version has the content of the next one, unless the write that replaced it gave the item another content.
+    share = usage.replaced(attribute.name) / replaced_items
+    total = usage.count
+    for line in lines:
+        if line.keeps_contents:
+            total += share * line.stored_count(usage)
+    return total
 
 
 def part_count(size: int) -> int:
@@ -150,7 +164,7 @@ class LargeContent(AddedConstruct):
         return ""  # it follows from the size of the content
 
     def stored_count(self, usage: Usage) -> float:
-        return usage.count * part_count(typical_size(self.attribute))
+        return content_count(self.attribute, self.declared, usage) * part_count(typical_size(self.attribute))
 
     # Renderings
 

@@ -225,6 +225,10 @@ class VersionHistory(BoundConstruct):
     def keeps_contents(self) -> bool:
         return True
 
+    @property
+    def leaves_contents(self) -> bool:
+        return self.kept != History()  # a version that is dropped leaves its content
+
     # Renderings
 
     def schema_calls(self, design: Design, twins: Iterable[str]) -> Iterator[SchemaCall]:

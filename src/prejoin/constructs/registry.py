@@ -145,6 +145,11 @@ def keeps_contents(entity: Entity) -> bool:
     return any(bound.keeps_contents for bound in constructs_of(entity))
 
 
+def leaves_contents(entity: Entity) -> bool:
+    """Whether large contents to which nothing refers any more stay for ever."""
+    return any(bound.leaves_contents for bound in constructs_of(entity))
+
+
 def initial_values(entity: Entity) -> Mapping[str, Any]:
     """The values that a new item has, whatever its object says."""
     return {name: value for bound in constructs_of(entity) for name, value in bound.initial.items()}

@@ -12,6 +12,7 @@ import msgspec
 from prejoin.design import codes
 from prejoin.design.checks.report import Report
 from prejoin.design.cost.contents import contents
+from prejoin.design.phrases import amount
 from prejoin.diagnostics import Code
 from prejoin.workload.model import (
     Action,
@@ -205,3 +206,8 @@ def check_fit(report: Report) -> None:
             amounts = f"in parts, for ${content.parts:,.2f} a month; in S3 it would be ${content.objects:,.2f}"
             fix = f"weigh it against a second service: `{content.name} in a store` under Decisions"
             report.say(codes.LARGE_OBJECTS, f"{content.name} is kept {amounts}", fix, content.entity)
+        if content.left:
+            growth = f"{amount(content.left_gb)} GB more each month"
+            message = f"nothing deletes the contents of `{content.name}` when their version is dropped: {growth}"
+            fix = f"remove the history of {content.entity}, or give `{content.attribute}` an entity of its own"
+            report.say(codes.CONTENTS_STAY, message, fix, content.entity)

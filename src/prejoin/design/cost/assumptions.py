@@ -15,7 +15,7 @@ from prejoin.types import Kind
 from prejoin.workload.constants import constant_or_text, constant_text
 from prejoin.workload.contents import CONTENT_SIZE, contents_of
 from prejoin.workload.grammar.inputs import write_inputs
-from prejoin.workload.lookup import chain, foreign_key, identified, target
+from prejoin.workload.lookup import chain, changes, foreign_key, identified, target
 from prejoin.workload.memo import remembered
 from prejoin.workload.model import (
     RANGES,
@@ -337,9 +337,28 @@ def number_of_items(workload: Workload, write: Write, action: Action, entity: En
     return (several(workload, write, entity) or SEVERAL) if action.many else 1
 
 
+def replaced(workload: Workload, entity: Entity, name: str) -> float:
+    """The values of an attribute that are replaced, or deleted with their item, in a second.
+
+    A put creates items as long as their number grows. Otherwise it replaces one.
+    """
+    removing_verbs = (Verb.DELETE,) if grows(entity) else (Verb.DELETE, Verb.PUT)
+
+    def is_replaced(write: Write, action: Action) -> bool:
+        is_changed = action.updates and name in {change.attribute for change in changes(write, action, entity)}
+        return is_changed or action.verb in removing_verbs
+
+    return rate_of(workload, entity, is_replaced)
+
+
 def usage_of(workload: Workload, entity: Entity) -> Usage:
     """What the cost of the items of an entity's constructs depends on."""
-    return Usage(float(count_of(workload, entity)), retention_of(entity), partial(written, workload, entity))
+    return Usage(
+        float(count_of(workload, entity)),
+        retention_of(entity),
+        partial(written, workload, entity),
+        partial(replaced, workload, entity),
+    )
 
 
 def parents(workload: Workload, entity: Entity) -> list[Entity]:

@@ -1,7 +1,7 @@
 """The requests that no access pattern sends, but that keep the items of a design right: `background(…)`.
 
 Each has a line of its own in the bill: refreshes of items that repeat values of others, the function that reads the
-stream, large contents that are written, replaced and collected, and items that expire.
+stream, large contents that are written, replaced and collected, those that nothing deletes, and items that expire.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from prejoin.design.cost.contents import ContentCost
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.refreshes import Refresh, refreshes
 from prejoin.design.model import TABLE, Design, Did, Operation, Units
+from prejoin.design.phrases import amount
 from prejoin.protocol.limits import PARTITION_WRITE_UNITS
 from prejoin.protocol.prices import MONTH_SECONDS, STRONG, dollars, read_units
 from prejoin.workload.model import Entity, Model, Workload
@@ -44,6 +45,7 @@ class BackgroundKind(StrEnum):
     WRITE_CONTENTS = "write contents"
     DELETE_CONTENTS = "delete contents"
     REMOVE_GARBAGE = "remove garbage"
+    LEAVE_CONTENTS = "leave contents"
     EXPIRY = "expiry"
 
 
@@ -172,6 +174,15 @@ def _content_lines(workload: Workload, figures: Estimates, content: ContentCost)
         )
     if not keeps_contents(entity):  # earlier versions refer to contents, and `remove_garbage` is refused
         yield _garbage_line(figures, entity, content)
+    if content.left:
+        yield BackgroundCost(
+            BackgroundKind.LEAVE_CONTENTS,
+            content.name,
+            f"store contents of dropped versions, which nothing deletes: {amount(content.left_gb)} GB more each month",
+            content.left,
+            Units(),
+            content.left_dollars.quantize(_EXACT),
+        )
 
 
 def _garbage_line(figures: Estimates, entity: Entity, content: ContentCost) -> BackgroundCost:

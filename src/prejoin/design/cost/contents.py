@@ -8,9 +8,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from prejoin.constructs.contents import BESIDE_PART, part_count, part_size
-from prejoin.constructs.registry import keeps_contents
-from prejoin.design.cost.assumptions import count_of, grows, rate_of
+from prejoin.constructs.contents import BESIDE_PART, content_count, part_count, part_size
+from prejoin.constructs.registry import constructs_of, keeps_contents, leaves_contents
+from prejoin.design.cost.assumptions import rate_of, replaced, usage_of
 from prejoin.design.model import Design, Operation
 from prejoin.design.requests.literal import ObjectRequest, PartRequest
 from prejoin.design.requests.lower import literal_requests
@@ -74,12 +74,15 @@ class ContentCost(Model, frozen=True):
     size: int
     """Bytes of a typical content."""
     count: float
+    """How many are referred to: by the items, and by the earlier versions that are kept."""
     rate: float
     """How many are stored in a second: with each new item, and with each update of the attribute."""
     stored: bool = False
     """Whether they are in an object store."""
     deletes: float = 0.0
     """How many are deleted in a second, because they were replaced or their item was deleted."""
+    left: float = 0.0
+    """How many more stay in a second, because nothing deletes the contents of versions that are dropped."""
 
     @property
     def name(self) -> str:
@@ -130,19 +133,29 @@ class ContentCost(Model, frozen=True):
     @property
     def kept(self) -> Decimal:
         """The cost of storage. In the table it is also with the items."""
-        return self._gb * (OBJECT_GB_MONTH if self.stored else STORAGE_GB_MONTH)
+        return self._gb * self._gb_month
+
+    @property
+    def left_gb(self) -> float:
+        """The GB that a month leaves, because nothing deletes them."""
+        return self.left * MONTH_SECONDS * self.size / GB
+
+    @property
+    def left_dollars(self) -> Decimal:
+        """The cost of a month's storage of what a month leaves. Each month adds as much."""
+        return Decimal(str(self.left_gb)) * self._gb_month
 
     @property
     def parts(self) -> Decimal:
         """The price of writing, deleting and storage as parts in the table."""
         content = replace(self, stored=False)
-        return content.written + content.deleted + content.kept
+        return content.written + content.deleted + content.kept + content.left_dollars
 
     @property
     def objects(self) -> Decimal:
         """The price of writing, deleting and storage in S3."""
         content = replace(self, stored=True)
-        return content.written + content.kept
+        return content.written + content.kept + content.left_dollars
 
     @property
     def _writes(self) -> float:
@@ -151,6 +164,10 @@ class ContentCost(Model, frozen=True):
     @property
     def _puts(self) -> Decimal:
         return Decimal(str(self._writes / 1000)) * self.object_count * PUT_THOUSAND
+
+    @property
+    def _gb_month(self) -> Decimal:
+        return OBJECT_GB_MONTH if self.stored else STORAGE_GB_MONTH
 
     @property
     def _gb(self) -> Decimal:
@@ -169,14 +186,16 @@ def contents(workload: Workload, design: Design) -> tuple[ContentCost, ...]:
 def entity_contents(workload: Workload, design: Design, entity: Entity) -> Iterator[ContentCost]:
     """The large contents of an entity."""
     for attribute in contents_of(entity):
+        replaced_contents = replaced(workload, entity, attribute.name)
         yield ContentCost(
             entity.name,
             attribute.name,
             typical_size(attribute),
-            float(count_of(workload, entity)),
+            content_count(attribute, constructs_of(entity), usage_of(workload, entity)),
             _write_rate(workload, entity, attribute),
             design.in_store(entity.name, attribute.name),
-            0.0 if keeps_contents(entity) else _delete_rate(workload, entity, attribute),
+            0.0 if keeps_contents(entity) else replaced_contents,
+            replaced_contents if leaves_contents(entity) else 0.0,
         )
 
 
@@ -197,19 +216,6 @@ def _write_rate(workload: Workload, entity: Entity, attribute: Attribute) -> flo
         return action.verb in (Verb.CREATE, Verb.PUT) or _changes(write, action, entity, attribute)
 
     return rate_of(workload, entity, is_written)
-
-
-def _delete_rate(workload: Workload, entity: Entity, attribute: Attribute) -> float:
-    """How many contents are deleted in a second.
-
-    A put creates items as long as their number grows. Otherwise it replaces one, with its content.
-    """
-    removing_verbs = (Verb.DELETE,) if grows(entity) else (Verb.DELETE, Verb.PUT)
-
-    def is_deleted(write: Write, action: Action) -> bool:
-        return action.verb in removing_verbs or _changes(write, action, entity, attribute)
-
-    return rate_of(workload, entity, is_deleted)
 
 
 def _changes(write: Write, action: Action, entity: Entity, attribute: Attribute) -> bool:
