@@ -610,8 +610,11 @@ def _is_constant(source: ConstantSource, value: Json) -> bool:
             return bool(stored == source.text)
 
 
-def is_instance(template: str, value: Json) -> bool:
-    """Whether a key value can be made of a template: its texts are there, in their places."""
+def is_instance(template: str, value: Json, separator: str = "") -> bool:
+    """Whether a key value can be made of a template: its texts are there, in their places.
+
+    With a separator, no value has it. That is so if values are escaped, and in a key that is not an attribute itself.
+    """
     (kind, text), *_ = value.items()
     if kind != "S":
         return re.fullmatch(r"\{[^{}]*\}", template) is not None
@@ -620,7 +623,9 @@ def is_instance(template: str, value: Json) -> bool:
             start = template.removeprefix(words).partition("{")[0]
             return bool(text.startswith(start[:-1]))
     parts = re.split(r"(\{[^{}]*\}|…)", template)
-    pattern = "".join(".*" if part[:1] in ("{", "…") else re.escape(part) for part in parts)
+    is_escaped = separator and any(part and part[0] != "{" for part in parts)
+    any_value = f"[^{re.escape(separator)}]*" if is_escaped else ".*"
+    pattern = "".join(any_value if part[:1] in ("{", "…") else re.escape(part) for part in parts)
     return re.fullmatch(pattern, text, re.DOTALL) is not None
 
 

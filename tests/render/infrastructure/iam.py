@@ -77,6 +77,8 @@ def _holds(operator: str, wanted: list[str], found: Sequence[str] | None) -> boo
     match operator:
         case "ForAllValues:StringLike":
             return all(any(_like(one, value) for one in wanted) for value in found or ())
+        case "ForAllValues:StringNotLike":
+            return not any(_like(one, value) for one in wanted for value in found or ())
         case "ForAllValues:StringEquals":
             return all(value in wanted for value in found or ())
         case "StringEquals":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -314,6 +316,87 @@ def test_iam_wildcards_in_keys_are_escaped() -> None:
         for key in ("N*?#1", "NXY#1")
     ]
     assert said == [True, False]
+
+
+VERSIONED = """# Papers
+
+## Entities
+
+### Book
+
+- **Attributes**:
+  - `bookId` (ulid, generated)
+- **Cardinality**: ~1000 total
+
+### Page
+
+- **Attributes**:
+  - `bookId` (ulid, id, → Book)
+  - `pageId` (string, id, natural)
+  - `text` (string, mutable)
+  - `version` (integer, mutable)
+- **Cardinality**: ~20 per Book
+- **History**: 3 versions
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Frequency |
+| --- | --- | --- | --- | --- |
+| R1 | Page | bookId | Collection | 1/s |
+| R2 | Book | bookId | Single | 1/s |
+
+### Writes
+
+| ID | Entity | Input Parameters | Items Written | Frequency |
+| --- | --- | --- | --- | --- |
+| W1 | Page | bookId, pageId, text | update Page (text) | 1/s |
+| W2 | Page | Page | create Page | 1/s |
+"""
+VERSIONS = "BOOK#*#PAGE#*#HISTORY"
+
+
+def table_actions(policy: dict[str, Any], key: str) -> set[str]:
+    """What a policy allows with a partition of the table."""
+    arn = ARN.format(table="papers")
+    actions = ("GetItem", "Query", "PutItem", "UpdateItem", "DeleteItem")
+    requests = {a: IamRequest(f"dynamodb:{a}", arn, {"dynamodb:LeadingKeys": [key]}) for a in actions}
+    return {action for action, request in requests.items() if allowed(policy, request)}
+
+
+def test_a_prefix_does_not_reach_the_versions_below_it() -> None:
+    workload = read_text(VERSIONED, "md").workload
+    design = solve(workload).design
+    reader, creator, writer = (role(workload, design, pattern) for pattern in ("R1", "W2", "W1"))
+    (statement,) = reader["Statement"]
+    assert statement["Condition"]["ForAllValues:StringNotLike"] == {"dynamodb:LeadingKeys": [VERSIONS]}
+    assert table_actions(reader, "BOOK#b") == {"Query"}
+    assert table_actions(reader, "BOOK#b#PAGE#p#HISTORY") == set()
+    assert table_actions(creator, "BOOK#b#PAGE#p#HISTORY") == set()
+    # The update puts versions and deletes the oldest; it may find the last of a deleted page, and read no item of them.
+    assert table_actions(writer, "BOOK#b#PAGE#p#HISTORY") == {"PutItem", "DeleteItem", "Query"}
+    assert table_actions(writer, "BOOK#b") == {"GetItem", "UpdateItem"}
+
+
+def test_a_prefix_reaches_the_versions_below_it_if_values_may_have_the_separator() -> None:
+    workload = read_text(VERSIONED.replace("(ulid, generated)", "(string, natural)"), "md").workload
+    design = replace(solve(workload).design, raw_keys=True)
+    (statement,) = role(workload, design, "R1")["Statement"]
+    assert "ForAllValues:StringNotLike" not in statement["Condition"]
+
+
+def test_a_statement_without_room_for_other_partitions_is_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    workload = read_text(VERSIONED, "md").workload
+    design = solve(workload).design
+    without_them = len(json.dumps(role(workload, design, "R2"), separators=(",", ":")))
+    for most in range(without_them, 6144):
+        monkeypatch.setattr("prejoin.render.infrastructure.policies.MOST_CHARACTERS", most)
+        with suppress(InfrastructureError):
+            (statement,) = role(workload, design, "R1")["Statement"]
+            break
+    assert statement["Condition"]["ForAllValues:StringLike"] == {"dynamodb:LeadingKeys": ["BOOK#*"]}
+    assert "ForAllValues:StringNotLike" not in statement["Condition"]
 
 
 def test_whole_read_permission_covers_partial_ones() -> None:

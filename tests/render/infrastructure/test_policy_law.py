@@ -10,8 +10,10 @@ may read contents if its pattern returned one, and no role may delete one. Objec
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,6 +88,7 @@ def problems(
     """What a role may not send and does, and what it may send and does not; by default a role for each pattern."""
     requests = recorded_requests(recorded, design)
     requests_of_functions = recorded_functions(workload, design)
+    possible = list(possible_requests(requests, workload, design))
     for role in [(pattern,) for pattern in requests] if roles is None else roles:
         own_documents = role_policies(role, workload, design)
         pattern = ", ".join(role)
@@ -104,8 +107,61 @@ def problems(
                 is_allowed = any(allowed(document, request) for document in own_documents)
                 if sender in role and not is_allowed:
                     yield f"{pattern} may not send {request}"
-                if sender not in role and is_allowed and not is_documented(request, documented):
+                if sender not in role and is_allowed and not is_documented(request, documented, design.separator):
                     yield f"{pattern} may send {request} of {sender}"
+        if all(each.pattern in role for each in design.operations if each.served):
+            continue  # the whole application: it may also restore a version, and delete a content
+        for partition, request in possible:
+            is_allowed = any(allowed(document, request) for document in own_documents)
+            if is_allowed and not is_documented(request, documented, design.separator):
+                own_partitions = [each.partition for each in documented if _fits(request, each)]
+                if not any(may_be_like(own, partition) for own in own_partitions):
+                    yield f"{pattern} may send {request}"
+
+
+def possible_requests(
+    requests: Mapping[str, Sequence[IamRequest]], workload: Workload, design: Design
+) -> Iterator[tuple[str, IamRequest]]:
+    """Each action on an item of each partition that any pattern has a request for, such as the versions of an item."""
+    kinds: dict[tuple[str, str], None] = {}
+    for pattern in requests:
+        for each in documented_requests(pattern, workload, design):
+            kinds[each.place, each.partition] = None
+    for place, partition in kinds:
+        for request in (request for sent in requests.values() for request in sent):
+            keys = [
+                key
+                for key in request.context.get("dynamodb:LeadingKeys", ())
+                if is_instance(partition, {"S": key}, design.separator)
+            ]
+            if keys and (request.resource.partition("/index/")[2] or TABLE) == place:
+                for action in _TABLE_ACTIONS if place == TABLE else ("Query",):
+                    context: dict[str, Sequence[str]] = {"dynamodb:LeadingKeys": keys[:1]}
+                    if action in _READING:
+                        context["dynamodb:Select"] = ["ALL_ATTRIBUTES"]
+                    yield partition, IamRequest(f"dynamodb:{action}", request.resource, context)
+                break
+
+
+def may_be_like(own: str, other: str) -> bool:
+    """Whether a key of a partition is like the pattern of another one, which can then not be denied.
+
+    `A#{a}#B#{b}#HISTORY` with the value `A` is like `A#*#A#HISTORY`.
+    """
+    pattern = ".*".join(map(re.escape, re.split(r"\{[^{}]*\}", other)))
+    words = {*re.split(r"[#{}]", other), ""}
+    fields = re.findall(r"\{[^{}]*\}", own)
+    for values in product(words, repeat=len(fields)):
+        key = own
+        for field, value in zip(fields, values, strict=True):
+            key = key.replace(field, value, 1)
+        if re.fullmatch(pattern, key):
+            return True
+    return False
+
+
+_READING = ("GetItem", "Query", "BatchGetItem")
+_TABLE_ACTIONS = (*_READING, "PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem", "BatchWriteItem")
 
 
 # --- Large contents ---------------------------------------------------------------------------------------------------
@@ -305,11 +361,11 @@ def _of_item(item: ItemRequest, design: Design) -> Iterator[Documented]:
             yield Documented(action, TABLE, own.facets[0].pk[0])
 
 
-def is_documented(request: IamRequest, documented: Sequence[Documented]) -> bool:
+def is_documented(request: IamRequest, documented: Sequence[Documented], separator: str) -> bool:
     """Whether each partition of a request is that of a documented one, which reads as much."""
     fitting = [each for each in documented if _fits(request, each)]
     keys = request.context["dynamodb:LeadingKeys"]
-    return all(any(is_instance(each.partition, {"S": key}) for each in fitting) for key in keys)
+    return all(any(is_instance(each.partition, {"S": key}, separator) for each in fitting) for key in keys)
 
 
 def _fits(request: IamRequest, documented: Documented) -> bool:
@@ -318,7 +374,7 @@ def _fits(request: IamRequest, documented: Documented) -> bool:
         return False
     (selected,) = request.context.get("dynamodb:Select", [""])
     if documented.attributes:
-        is_limited = documented.attributes.issuperset(request.context["dynamodb:Attributes"])
+        is_limited = documented.attributes.issuperset(request.context.get("dynamodb:Attributes", ()))
         return selected == "SPECIFIC_ATTRIBUTES" and is_limited
     return not documented.counts or selected == "COUNT"
 
@@ -471,3 +527,16 @@ def test_a_mistake_in_the_use_of_contents_is_found(
 ) -> None:
     monkeypatch.setattr(policies, "content_uses", changed_uses(**change))
     assert problems_of_contents(place) != []
+
+
+@pytest.mark.parametrize(("document", "roles"), [("desk", ROLES["desk"].values()), ("files", [("AP-021",)])])
+def test_a_partition_that_no_request_is_for_is_found(
+    document: str, roles: Iterable[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`TICKET#*` would let through the versions of a ticket."""
+    workload = read_file(Path(__file__).parent / "roles" / f"{document}.md").workload
+    design = solve(workload).design
+    with Embedded() as engine, recorded_calls() as recorded:
+        prove(workload, design, engine, now=NOW)
+    monkeypatch.setattr(policies, "other_partitions", lambda limits, places, partitions: ())
+    assert list(problems(recorded, workload, design, roles)) != []

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from prejoin.constructs.registry import lines_in
 from prejoin.design.cost.refreshes import refreshes
@@ -23,6 +24,7 @@ from .contents import content_folders, content_grants, content_uses, object_acti
 from .errors import InfrastructureError
 from .grants import READS, RETURNING, Grant, grants_of, merge_grants, restoring_grants
 from .options import Encryption, Infrastructure, Role
+from .partitions import other_partitions, partition_keys
 
 EVERYTHING = Role("Application")
 """The role that runs all access patterns, if no roles are given."""
@@ -37,6 +39,7 @@ MOST_CHARACTERS = 6144
 _LONGEST_ARN = "arn:aws-us-gov:dynamodb:ap-southeast-99:123456789012:table/"
 _POLICY_LANGUAGE = "2012-10-17"
 """The version of IAM's policy language, which is the current one. Without it IAM reads policies as those of 2008."""
+_LIKE, _NOT_LIKE = "ForAllValues:StringLike", "ForAllValues:StringNotLike"
 _MOST_SHOWN = 60
 """The most characters of pattern ids in a description."""
 _ROLE = re.compile(r"[A-Za-z][A-Za-z0-9 _-]{0,63}")
@@ -95,7 +98,7 @@ def consumer_policy(workload: Workload, design: Design, options: Infrastructure)
     requests: list[LiteralRequest] = []
     for refresh in all_refreshes if is_streamed else ():
         requests += literal_requests(refresh.operation, workload, design)
-    statements = statements_of(grants_of(requests, design))
+    statements = tuple(_without_other_partitions(statements_of(grants_of(requests, design)), workload, design))
     reads = Statement("ReadStream", ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"), (STREAM,))
     key_actions = _key_actions(statements) if options.encryption is Encryption.CUSTOMER else ()
     return Policy(policy_name(CONSUMER.name), CONSUMER.name, (), (reads, *statements), key_actions)
@@ -132,6 +135,23 @@ def statements_of(grants: Iterable[Grant]) -> tuple[Statement, ...]:
         condition = _condition(action_names, keys, attributes, counts)
         statements.append(Statement(sid, action_names, _table_first(statement_places), condition))
     return tuple(statements)
+
+
+def _without_other_partitions(
+    statements: Iterable[Statement], workload: Workload, design: Design
+) -> Iterator[Statement]:
+    """Statements that leave out the partitions that begin like theirs, and that none of their requests is for.
+
+    One that would not fit into a policy then stays as it is.
+    """
+    partitions = partition_keys(workload, design)
+    for statement in statements:
+        limits = statement.condition.get(_LIKE, {}).get("dynamodb:LeadingKeys", ())
+        condition = dict(statement.condition)
+        if other_patterns := other_partitions(limits, statement.places, partitions):
+            condition[_NOT_LIKE] = {"dynamodb:LeadingKeys": list(other_patterns)}
+        narrow_statement = replace(statement, condition=condition)
+        yield narrow_statement if _length([narrow_statement], design.table) <= MOST_CHARACTERS else statement
 
 
 def policy_document(policy: Policy, resources: Mapping[str, Any], key: Any = None) -> dict[str, Any]:
@@ -200,7 +220,7 @@ def _policies(role: Role, name: str, workload: Workload, design: Design, options
     if runs_everything:
         grants += restoring_grants(requests, design)
         grants += grants_of(_function_requests(workload, design), design)
-    statements = statements_of(grants)
+    statements = tuple(_without_other_partitions(statements_of(grants), workload, design))
     statements += _object_statements(object_actions(uses, content_folders(workload, design)))
     if not statements:
         if role is EVERYTHING:
@@ -307,7 +327,7 @@ def _condition(
 ) -> dict[str, dict[str, Any]]:
     condition: dict[str, dict[str, Any]] = {}
     if keys:
-        condition["ForAllValues:StringLike"] = {"dynamodb:LeadingKeys": sorted(keys)}
+        condition[_LIKE] = {"dynamodb:LeadingKeys": sorted(keys)}
     if attributes:
         condition["ForAllValues:StringEquals"] = {"dynamodb:Attributes": sorted(attributes)}
         # Who does not say which attributes would get all of them, and names none.
