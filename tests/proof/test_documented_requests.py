@@ -24,7 +24,7 @@ from prejoin.design.solver.solve import solve as solve_anew
 from prejoin.engine import Embedded
 from prejoin.proof.prove import prove
 from prejoin.workload.conditions import leaves
-from prejoin.workload.files import read_file
+from prejoin.workload.files import read_file, read_text
 from prejoin.workload.model import Workload
 
 ROOT = Path(__file__).parents[2]
@@ -88,6 +88,62 @@ def test_the_requests_of_a_document_are_those_that_are_sent(path: Path) -> None:
         prove(workload, design, engine)
     assert recorded
     assert differences(recorded, workload, design) == []
+
+
+SEATS = """# Seats
+
+## Entities
+
+### Seat
+
+- **Attributes**:
+  - `eventId` (string, id)
+  - `seatNo` (string, id, natural)
+  - `status` (FREE | HELD | SOLD, mutable)
+  - `heldBy` (string, optional, mutable)
+  - `price` (integer, mutable)
+{more}- **Cardinality**: ~2000
+{line}
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Frequency |
+| -- | ------ | ---------------- | ------ | --------- |
+| R1 | Seat | eventId | Collection | 1/s |
+{read}
+### Writes
+
+| ID | Entity | Input Parameters | Items Written | Conditions | Frequency |
+| -- | ------ | ---------------- | ------------- | ---------- | --------- |
+| W1 | Seat | eventId, seatNo, price | `upsert Seat (price, status = FREE)` | `{conditions}` | 5/s |
+"""
+OF_HOLDER = "| R2 | Seat | heldBy, status = HELD | Collection | 1/s |\n"
+"""A read for which the upsert reads the seat first: its index key may change."""
+REMOVED = {"more": "  - `removedAt` (datetime, optional, mutable)\n", "line": "- **Soft delete**: removedAt\n"}
+EXPIRING = {"more": "  - `expiresAt` (datetime, optional, mutable, ttl)\n"}
+
+
+@pytest.mark.parametrize("lines", [{}, REMOVED, EXPIRING], ids=["plain", "soft delete", "expiry"])
+@pytest.mark.parametrize("read", ["", OF_HOLDER], ids=["blind", "read first"])
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        "price < price or status in (FREE, HELD)",
+        "price < price; status in (FREE, HELD)",
+        "price < price; Seat not exists or status = FREE",
+        "Seat exists and price < price",
+        "not (Seat exists and price < price)",
+    ],
+)
+def test_the_conditions_of_an_upsert_are_those_that_are_sent(conditions: str, read: str, lines: dict[str, str]) -> None:
+    text = SEATS.format_map({"more": "", "line": "", "read": read, "conditions": conditions, **lines})
+    reading = read_text(text, "md")
+    assert [d.message for d in reading.diagnostics if d.severity == "error"] == []
+    design = solve(reading.workload).design
+    with Embedded() as engine, recorded_calls() as recorded:
+        assert prove(reading.workload, design, engine, now=NOW).right
+    assert differences(recorded, reading.workload, design) == []
 
 
 @pytest.mark.slow

@@ -34,7 +34,7 @@ from prejoin.keys import Plan, fields_of
 from prejoin.keys.planner.placeholders import SortCondition, sort_condition
 from prejoin.types import Kind
 from prejoin.workload.bounds import has_bounded_sum
-from prejoin.workload.conditions import holds_if_absent, is_of_whole_item, leaves, opposite, with_leaves
+from prejoin.workload.conditions import holds_if_absent, is_of_whole_item, opposite, with_leaves
 from prejoin.workload.grammar.writes import write_checks
 from prejoin.workload.model import (
     NEW,
@@ -543,8 +543,9 @@ def _conditions(step: Step) -> tuple[Test, ...]:
             return (Absence(),)
         case Verb.UPDATE:
             return tuple(dict.fromkeys((Presence(), *own, *visible)))
-        case Verb.UPSERT if own and not any(is_about_existence(test) for test in own):
-            return tuple(dict.fromkeys((*(AnyOf((Absence(), test)) for test in own), *visible)))
+        case Verb.UPSERT if own and Presence() not in own and Absence() not in own:
+            stored_test = own[0] if len(own) == 1 else AllOf(tuple(own))
+            return tuple(dict.fromkeys((AnyOf((Absence(), stored_test)), *visible)))
         case Verb.UPSERT:
             return tuple(dict.fromkeys((*own, *visible)))
         case Verb.DELETE if own:
@@ -553,11 +554,6 @@ def _conditions(step: Step) -> tuple[Test, ...]:
             return tuple(dict.fromkeys(own))
         case _:
             assert_never(step.verb)
-
-
-def is_about_existence(test: Test) -> bool:
-    """Whether a condition, or a part of it, is about the existence of its item."""
-    return any(isinstance(leaf, Presence | Absence) and not leaf.attribute for leaf in leaves(test))
 
 
 def _condition(test: Test) -> Test:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import assert_never
 
 import msgspec
@@ -59,10 +60,12 @@ from prejoin.workload.bounds import is_bounded
 from prejoin.workload.conditions import holds_if_absent, is_of_whole_item, leaves, with_leaves
 from prejoin.workload.model import (
     Absence,
+    AllOf,
     AnyOf,
     ChangeOp,
     Comparison,
     Entity,
+    Leaf,
     Op,
     Presence,
     Test,
@@ -321,7 +324,7 @@ class WriteRequests(OperationRequests):
 
     def _own_tests(self, action: ItemAction, entity: Entity) -> list[Test]:
         """The tests of an action, without what the client tests by an attribute that each item has."""
-        tests = list(action.conditions)
+        tests = self._upsert_tests(action, entity) if _is_upsert(action) else list(action.conditions)
         if not _names_attribute(action):
             return tests
         tests = [test for test in tests if test != Presence()]
@@ -341,6 +344,25 @@ class WriteRequests(OperationRequests):
             return self._vacant(vacant, to)
         lacks_attribute = FunctionCall("attribute_not_exists", (to.path(self._always(entity)),))
         return either(self._absent(to), lacks_attribute) if _is_upsert(action) else lacks_attribute
+
+    def _upsert_tests(self, action: ItemAction, entity: Entity) -> list[Test]:
+        """The tests of an upsert. An absent item fulfils those of a stored one; an item that was read is not absent.
+
+        The client adds that by the key. An existence that the document names in a part of a condition is a test of an
+        attribute that every item has.
+        """
+        tests: list[Test] = []
+        for test in action.conditions:
+            match test:
+                case AnyOf((Absence(attribute=""), of_stored)):
+                    stored_test = with_leaves(of_stored, partial(_by_attribute, self._always(entity)))
+                    if not action.is_read:
+                        tests.append(AnyOf((Absence(), stored_test)))
+                    else:
+                        tests += stored_test.parts if isinstance(stored_test, AllOf) else (stored_test,)
+                case _:
+                    tests.append(test)
+        return tests
 
     def _must_be_shown(self, action: ItemAction, tests: Sequence[Test], entity: Entity) -> bool:
         """Whether the existence of an item has a condition of its own, because no other one implies it."""
@@ -546,6 +568,12 @@ def _names_attribute(action: ItemAction) -> bool:
 def _with_vacancy(test: Test, vacant: Test) -> Test:
     """A test of a put, for which items that a create may replace count as absent."""
     return with_leaves(test, lambda leaf: AnyOf((leaf, vacant)) if leaf == Absence() else leaf)
+
+
+def _by_attribute(name: str, leaf: Leaf) -> Leaf:
+    """The existence of an item as that of an attribute, which every item has."""
+    is_of_item = isinstance(leaf, Presence | Absence) and not leaf.attribute
+    return msgspec.structs.replace(leaf, attribute=name) if is_of_item else leaf
 
 
 def _allows_absence(action: ItemAction, test: Test) -> bool:
