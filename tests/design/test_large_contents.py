@@ -11,6 +11,8 @@ from tests.design.texts import sort_text
 from tests.solutions import solve
 
 from prejoin import Embedded, read_large, store_large
+from prejoin.cases.case_variation import Variation
+from prejoin.cases.write_cases import build_case
 from prejoin.design import codes
 from prejoin.design.checks import check_design
 from prejoin.design.cost.assumptions import assumptions, size_of
@@ -34,7 +36,7 @@ from prejoin.render.python.entities import Style
 from prejoin.render.python.package import Options, render_package
 from prejoin.types import Kind
 from prejoin.workload.files import read_text, write_text
-from prejoin.workload.model import Workload
+from prejoin.workload.model import Workload, Write
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -302,3 +304,59 @@ def test_policies_allow_what_contents_need() -> None:
 def test_query_interfaces_say_how_contents_are_used() -> None:
     archive = workload()
     assert "- `Document.body`: in 9 parts" in query_interfaces(archive, solve(archive).design, {})
+
+
+PAGES = """# Pages
+
+## Entities
+
+### Book
+
+- **Attributes**:
+  - `bookId` (ulid, generated)
+- **Cardinality**: ~100 total
+
+### Page
+
+- **Attributes**:
+  - `bookId` (ulid, id, → Book)
+  - `number` (integer, id, natural, max 999)
+  - `scan` (content, optional, mutable, 2 MB)
+  - `sketch` (content, optional, mutable, 2 MB)
+- **Cardinality**: at most 20 per Book
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Input Parameters | Result | Frequency |
+| --- | --- | --- | --- | --- |
+| R1 | Page | bookId | Collection | 1/s |
+
+### Writes
+
+| ID | Entity | Input Parameters | Items Written | Frequency |
+| --- | --- | --- | --- | --- |
+| W1 | Page | bookId, Page[] | delete Page[]; create Page[] | 0.1/s |
+"""
+
+
+def test_a_case_of_large_contents_has_one_for_each_attribute() -> None:
+    archive = workload(PAGES)
+    sample = SampleTable.create(archive, solve(archive).design, Embedded(), NOW)
+    write, operation = archive.pattern("W1"), sample.design.operation("W1")
+    assert isinstance(write, Write)
+    assert operation
+    for _ in range(20):
+        case = build_case(sample, write, operation, Variation(has_large_contents=True))
+        records = [slot.record for slot in case.model.slots if slot.record is not None]
+        assert [record.keys() >= {"scan", "sketch"} for record in records] == [True, True]
+
+
+def test_proof_finds_parts_that_are_never_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = workload(PAGES)
+    design = solve(archive).design
+    assert prove(archive, design, Embedded(), now=NOW).right
+    monkeypatch.setattr("prejoin.proof.prove_writes.enlarge_contents", lambda case: None)
+    (failed,) = prove(archive, design, Embedded(), now=NOW).failed
+    assert failed.wrong == "no call sent the part of Page.scan, which is in the requests of the design"

@@ -115,7 +115,7 @@ class _CaseBuilder:
             variable = variable_of(slot.place, attribute.name)
             if self.values.has_value(variable):
                 required_values[attribute.name] = self.values.value(variable)
-            elif self.values.has_equal_variables(variable):
+            elif self.values.has_equal_variables(variable) or (variable_of is given_variable and self._must_be_large(attribute)):
                 required_names.add(attribute.name)
         # A value that another variable has, too, cannot be left out of one item only.
         entity = _with_required(slot.entity, required_names)
@@ -132,6 +132,10 @@ class _CaseBuilder:
         for name, value in item.items():
             self.values.set_default(variable_of(slot.place, name), value)
         return item
+
+    def _must_be_large(self, attribute: Attribute) -> bool:
+        """Whether the case is about a content, which an object may otherwise lack."""
+        return self.model.variation.has_large_contents and attribute.type.kind is Kind.CONTENT
 
     def _keep(self, entity: Entity, item: Values) -> None:
         self.generator.keep(entity, item)

@@ -92,7 +92,7 @@ def _documented_items(requests: Sequence[LiteralRequest]) -> Iterator[_Documente
                 for item in request.items:
                     yield _documented_item(item)
             case PartRequest():
-                yield _DocumentedItem(f"part of {request.content}", {Did.PUT: request.key}, True, math.inf)
+                yield _DocumentedItem(f"part of {request.content}", {Did.PUT: request.key}, False, math.inf)
             case ReadRequest() | ObjectRequest():
                 pass
             case _:
