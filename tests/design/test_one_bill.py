@@ -346,6 +346,55 @@ def test_every_figure_that_is_assumed_is_listed(kind: str, monkeypatch: pytest.M
     assert unlisted(lambda: workload_of(kind), monkeypatch) == []
 
 
+TICKETS = """
+# Desk
+
+## Entities
+
+### Ticket
+
+- **Attributes**:
+  - `ticketId` (ulid, generated)
+  - `heldSince` (datetime, optional, mutable)
+  - `note` (string, optional, mutable)
+  - `state` (OPEN | HELD | DONE, mutable)
+  - `openedAt` (datetime, immutable)
+- **Cardinality**: ~10M total
+- **Size**: 700 B
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Description | Input Parameters | Result | Sort | Paginated | Frequency |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| AP-001 | Ticket | One | ticketId | Single | - | No | 60/s |
+| AP-002 | Ticket | Some | {inputs} | Collection | heldSince ASC | Yes (50) | 1/s |
+| AP-003 | Ticket | Noted | note exists (keeps 50%) | Collection | - | Yes (50) | 1/min |
+
+### Writes
+
+| ID | Entity | Description | Input Parameters | Items Written | Transaction | Conditions | Frequency |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| AP-010 | Ticket | Open | Ticket | create Ticket | No | - | 10/s |
+| AP-013 | Ticket | Note several | ticketId[], note | update Ticket[] (note) | No | - | 1/s |
+"""
+"""Both lists read one index of all tickets, with a filter, unless a key answers the inputs of the first."""
+INPUTS = (
+    *("heldSince exists", "heldSince not exists", "filter heldSince exists", "note contains", "state !="),
+    *("state != DONE", "state in", "state in (OPEN, HELD)", "state = OPEN", "state?", "filter openedAt >="),
+    *("heldSince exists or state = OPEN", "heldSince <", "heldSince < now", "note begins_with", "note?"),
+)
+
+
+@pytest.mark.parametrize("inputs", INPUTS)
+def test_every_figure_that_is_assumed_for_a_filter_is_listed(inputs: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read() -> Workload:
+        return read_text(TICKETS.format(inputs=inputs), "md").workload
+
+    assert unlisted(read, monkeypatch) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.parent.name)
 def test_every_figure_that_is_assumed_for_a_document_is_listed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ from prejoin.design.model import TABLE, Design, ProjectionKind, Units
 from prejoin.workload.contents import contents_of
 from prejoin.workload.grammar.inputs import write_inputs
 from prejoin.workload.model import RANGES, Entity, Read, Workload
-from prejoin.workload.program.resolved_read import Clause, resolve_read
+from prejoin.workload.program.resolved_read import Clause, Role, resolve_read
 
 _ASKED = "the units of this read depend on it"
 _BYTES = "units and storage depend on it"
@@ -87,7 +87,7 @@ def _guessed_share(workload: Workload, read: Read, clause: Clause) -> float | No
     entity = next(filter(None, map(workload.entity, read.entities)), None)
     if condition.op in RANGES and not condition.filter and entity is not None:
         return share_within(workload, entity, condition) if span(condition) is None else None
-    if condition.filter or condition.values:
+    if clause.role in (Role.FILTER, Role.MEMBERSHIP) or condition.values:
         return kept_by(workload, clause)
     return None
 
