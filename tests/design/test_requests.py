@@ -8,16 +8,18 @@ import pytest
 from msgspec.structs import replace
 from tests.solutions import solve
 
+from prejoin.design.checks import check_design
+from prejoin.design.document.operation_rows import write_rows_of
 from prejoin.design.document.read_document import read_document
 from prejoin.design.document.write_document import write_document
 from prejoin.design.explain.added import added_words
 from prejoin.design.explain.operations import operation_words
 from prejoin.design.mapping.map_patterns import map_patterns
 from prejoin.design.model import TABLE, Call, Design, Did, Facet, Item, KeyAttribute, Slot
-from prejoin.design.requests.literal import KeyPart, ReadRequest, WriteRequest
+from prejoin.design.requests.literal import ItemRequest, KeyPart, ReadRequest, WriteRequest
 from prejoin.design.requests.lower import literal_requests, repeated_requests
 from prejoin.workload.files import read_file, read_text
-from prejoin.workload.model import Workload
+from prejoin.workload.model import AtMost, Decision, Workload
 
 ROOT = Path(__file__).parents[2]
 PLACES = """# Places
@@ -122,6 +124,54 @@ def test_a_read_by_key_is_compared_and_not_filtered() -> None:
     text = " ".join(operation_words(operation))
     assert "An item is returned only if ttl > now" in text
     assert "A filter" not in text
+
+
+STATES = "tests/render/python/documents/states.md"
+WITHOUT_INDEXES = (Decision(AtMost("GSIs", 0)),)
+
+
+def puts_of(pattern: str, workload: Workload, design: Design) -> dict[str, ItemRequest]:
+    (request,) = requests_of(pattern, workload, design)
+    assert isinstance(request, WriteRequest)
+    return {str(item.item): item for item in request.items}
+
+
+@pytest.mark.parametrize("pattern", ["AP-020", "AP-021", "AP-022"])
+def test_a_put_has_no_keys_of_an_index_that_its_constant_keeps_it_out_of(pattern: str) -> None:
+    workload, design = designed(STATES)
+    assert puts_of(pattern, workload, design)["Doc"].index_keys == ()
+
+
+def test_a_put_has_the_keys_of_an_index_that_its_constant_puts_it_in() -> None:
+    workload, design = designed(STATES)
+    keys = puts_of("AP-025", workload, design)["Reminder"].index_keys
+    assert [part.is_optional for part in keys] == [False, False]
+    keys = puts_of("AP-023", workload, design)["Doc"].index_keys
+    assert [part.is_optional for part in keys] == [True, True]
+
+
+def test_a_new_item_that_its_constant_keeps_out_of_a_copy_is_put_alone() -> None:
+    workload = replace(read_file(ROOT / STATES).workload, decisions=WITHOUT_INDEXES)
+    design = solve(workload).design
+    assert design.copies
+    assert [*puts_of("AP-020", workload, design)] == [*puts_of("AP-021", workload, design)] == ["Doc"]
+    assert [put.is_optional for put in puts_of("AP-023", workload, design).values()] == [False, True]
+    assert [put.is_optional for put in puts_of("AP-025", workload, design).values()] == [False, False]
+    assert not [one for one in check_design(design, workload) if one.severity == "error"]
+
+
+def test_changes_of_a_put_are_the_values_of_its_item() -> None:
+    workload, design = designed(STATES)
+
+    def changes_of(write: str) -> str:
+        pattern, operation = workload.pattern(write), design.operation(write)
+        assert pattern is not None
+        assert operation is not None
+        return next(write_rows_of(pattern, operation, "pk"))["Changes"]
+
+    assert [changes_of(write) for write in ("AP-020", "AP-021", "AP-022")] == ['`status = "DRAFT"`'] * 3
+    assert [changes_of(write) for write in ("AP-023", "AP-025")] == ["-", '`state = "UNSENT"`']
+    assert changes_of("AP-026") == '`SET state = "SENT"`; `SET sentAt = now`; `REMOVE gsi1pk`; `REMOVE gsi1sk`'
 
 
 @pytest.mark.parametrize("name", ["debrie_ecommerce", "aws_bookmarks"])

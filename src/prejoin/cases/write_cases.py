@@ -24,8 +24,9 @@ from prejoin.cases.slots import Slot, given_variable, input_variable, stored_var
 from prejoin.cases.write_model import WriteModel
 from prejoin.constructs.registry import initial_values
 from prejoin.design.model import Operation
+from prejoin.types import Kind
 from prejoin.workload.lookup import target
-from prejoin.workload.model import Entity, Write
+from prejoin.workload.model import Attribute, Entity, Write
 
 _ATTEMPTS = 8
 """How often a case is built anew, if a random reference makes one of its items belong to another."""
@@ -111,18 +112,19 @@ class _CaseBuilder:
     def _item(self, slot: Slot, variable_of: Callable[[Place, str], Variable], keep: bool) -> Values:
         required_values: Values = {}
         required_names: set[str] = set()
+        is_given = variable_of is given_variable
         for attribute in slot.entity.attributes:
             variable = variable_of(slot.place, attribute.name)
             if self.values.has_value(variable):
                 required_values[attribute.name] = self.values.value(variable)
-            elif self.values.has_equal_variables(variable) or (variable_of is given_variable and self._must_be_large(attribute)):
+            elif self.values.has_equal_variables(variable) or (is_given and self._must_be_large(attribute)):
                 required_names.add(attribute.name)
         # A value that another variable has, too, cannot be left out of one item only.
         entity = _with_required(slot.entity, required_names)
         if slot.entity.singleton:
             item = self._only_item(slot, required_values, keep)
         # An object that meets a stored item has that item's id, which is not free.
-        elif variable_of is given_variable and (slot.is_stored or slot.replaces is not None):
+        elif is_given and (slot.is_stored or slot.replaces is not None):
             item = self.generator.make(entity, required_values, fresh=True)
         else:
             item = self._item_with_free_id(entity, required_values)

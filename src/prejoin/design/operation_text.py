@@ -39,7 +39,7 @@ def change_text(change: ItemChange) -> str:
     value = _value_text(change.value) if change.value else ""
     match change.op:
         case ChangeOp.SET:
-            return f"SET {name} = {value}, if it is given" if change.is_optional else f"SET {name} = {value}"
+            return f"SET {put_text(change)}"
         case ChangeOp.REMOVE:
             return f"REMOVE {name}"
         case ChangeOp.APPEND:
@@ -53,6 +53,12 @@ def change_text(change: ItemChange) -> str:
             return f"ADD {name} -{value}" if change.is_from_zero else f"SET {name} = {name} - {value}"
         case _:
             assert_never(change.op)
+
+
+def put_text(change: ItemChange) -> str:
+    """A value that an item is put with, or that an update sets."""
+    value = _value_text(change.value) if change.value else ""
+    return f"{change.attribute} = {value}{', if it is given' * change.is_optional}"
 
 
 def condition_text(test: Test, key: str = "") -> str:

@@ -14,7 +14,7 @@ from prejoin.design.checks.bound_keys import BoundKey
 from prejoin.design.checks.key_answers import answer
 from prejoin.design.checks.report import Report
 from prejoin.design.cost.assumptions import size_of
-from prejoin.design.mapping.addressing import copies_of, held, leaves, sought
+from prejoin.design.mapping.addressing import copies_of, creates_outside, held, leaves, sought
 from prejoin.design.model import TABLE, Call, Design, Did, ItemAction, ItemChange, ItemName, Operation
 from prejoin.design.operation_text import change_text
 from prejoin.keys import Lookup, Template, fields_of
@@ -212,6 +212,8 @@ def _check_copies(report: Report, step: Step, written_items: set[ItemName]) -> N
     """Copies that a write leaves as they were."""
     write, entity = step.write, step.entity
     for copy in copies_of(entity, report.design):
+        if creates_outside(copy.facets[0], step):
+            continue
         # A copy of some attributes stays as it is when others change.
         held_names = held(copy, report.design, entity)
         is_unaffected = step.action.updates and copy.attributes and step.changed.isdisjoint(held_names)

@@ -11,8 +11,8 @@ from itertools import chain
 from prejoin.design import codes
 from prejoin.design.document import headings
 from prejoin.design.document.cells import NONE, write_code, write_name, write_prose
-from prejoin.design.model import Call, Design, ItemAction, Operation, Request, Units
-from prejoin.design.operation_text import change_text, condition_text, filter_text
+from prejoin.design.model import Call, Design, Did, ItemAction, Operation, Request, Units
+from prejoin.design.operation_text import change_text, condition_text, filter_text, put_text
 from prejoin.diagnostics import Diagnostic
 from prejoin.protocol.limits import BATCH_GET_KEYS
 from prejoin.workload.document.columns import TableRow
@@ -121,9 +121,18 @@ def _action_rows(request: Request, key: str) -> Iterator[dict[str, str]]:
             "Item": write_code(str(action.item) + "[]" * action.many),
             "Partition Key": write_code(action.pk) if action.pk else "-",
             "Sort Key": write_code(action.sk) if action.sk else "-",
-            "Changes": "; ".join(write_code(change_text(change)) for change in action.changes) or "-",
+            "Changes": "; ".join(map(write_code, _change_texts(action))) or "-",
             "Conditions": " and ".join(_condition_texts(action, key)) or "-",
         }
+
+
+def _change_texts(action: ItemAction) -> Iterator[str]:
+    """The changes of an update; of a put, the values that the access pattern gives its item."""
+    for change in action.changes:
+        if action.action is not Did.PUT:
+            yield change_text(change)
+        elif change.value is not None:
+            yield put_text(change)
 
 
 def _condition_texts(action: ItemAction, key: str) -> Iterator[str]:

@@ -155,6 +155,13 @@ def leaves(facet: Facet, changes: Iterable[Change]) -> bool:
     return False
 
 
+def creates_outside(facet: Facet, step: Step) -> bool:
+    """Whether a constant keeps a new item out of a sparse facet, and it replaces no item that was in it."""
+    others = [action for action in step.write.actions if action.entity == step.entity.name]
+    may_replace = Verb.DELETE in [action.verb for action in others]
+    return step.verb is Verb.CREATE and not may_replace and leaves(facet, step.changes)
+
+
 def _contradicts(change: Change, when: When) -> bool:
     """Whether a condition of a sparse facet is never true after a change of its attribute."""
     if when.absent:

@@ -13,7 +13,17 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from prejoin.constructs.registry import all_constructs, hidden_filters, visible_tests
-from prejoin.design.mapping.addressing import copies_of, finding, held, key_of, may_lack, placing, sought, unknown
+from prejoin.design.mapping.addressing import (
+    copies_of,
+    creates_outside,
+    finding,
+    held,
+    key_of,
+    may_lack,
+    placing,
+    sought,
+    unknown,
+)
 from prejoin.design.mapping.facets import planner_facets
 from prejoin.design.mapping.preconditions import equals_input, with_preconditions
 from prejoin.design.model import (
@@ -519,7 +529,11 @@ def _copy(copy: Item, held_names: frozenset[str], knowledge: _Knowledge, design:
     put = ItemAction(Did.PUT, copy.item_name, *key_of(facet), step.action.many)
     deletes = [replace(put, action=Did.DELETE)] if knowledge.was_in(facet) else []
     if step.verb in NEW:
-        return [put]
+        if creates_outside(facet, step):
+            return []
+        deciding_names = {when.attribute for when in facet.when}
+        deciding_changes = [change for change in knowledge.changed if change.attribute in deciding_names]
+        return [replace(put, changes=tuple(_change(change, step) for change in deciding_changes))]
     if step.verb is Verb.DELETE:
         return deletes
     if knowledge.names & placing(facet):

@@ -42,7 +42,7 @@ from prejoin.design.requests.placeholders import (
     StoredSource,
     stored_constant,
 )
-from prejoin.keys import fields_of
+from prejoin.keys import When, fields_of
 from prejoin.protocol.expressions.nodes import (
     Action,
     AddAction,
@@ -217,7 +217,9 @@ class WriteRequests(OperationRequests):
         bounds = list(self._bounds(checked_write, entity, to))
         parts = [] if condition is None else [condition]
         parts += [part for case, part in bounds if not case]
-        optional_names = {change.attribute for change in action.changes if change.is_optional}
+        # The changes of a put are values that the document gives its item, which is sent as a whole.
+        changes = action.changes if action.action is Did.UPDATE else ()
+        optional_names = {change.attribute for change in changes if change.is_optional}
         optional_attributes = {attribute.name for attribute in entity.attributes if attribute.optional}
         item = ItemRequest(
             action.action,
@@ -228,7 +230,7 @@ class WriteRequests(OperationRequests):
             condition=all_of(parts),
             placeholders=to,
             optional=frozenset(optional_names - defaults.keys()),
-            removable=frozenset({change.attribute for change in action.changes if change.is_removable}),
+            removable=frozenset({change.attribute for change in changes if change.is_removable}),
             nullable=frozenset((*action.known, *action.unchanged)) & optional_attributes,
             is_optional=self._may_be_absent(action, entity),
             defaults=defaults,
@@ -250,7 +252,7 @@ class WriteRequests(OperationRequests):
             return replace(item, times=bound.times(action.action), attributes=attributes)
         stored_item = self.design.item(action.item.entity, action.item.copy)
         if is_put and stored_item is not None:
-            item = replace(item, index_keys=tuple(self._index_keys(stored_item, entity)))
+            item = replace(item, index_keys=tuple(self._put_index_keys(action, stored_item, entity)))
         return item
 
     def _is_passed_over(self, action: ItemAction) -> bool:
@@ -282,12 +284,33 @@ class WriteRequests(OperationRequests):
                 if template != f"{{{name}}}" and name not in table_names:
                     yield KeyPart(name, template, is_sparse)
 
+    def _put_index_keys(self, action: ItemAction, item: Item, entity: Entity) -> Iterator[KeyPart]:
+        """The index keys of an item that is put: without those of indexes that its constants keep it out of."""
+        changes = {change.attribute: change for change in action.changes}
+        for part in self._index_keys(item, entity):
+            change = changes.get(part.attribute)
+            if change is None:
+                yield part
+            elif change.op is not ChangeOp.REMOVE:
+                yield replace(part, is_optional=part.is_optional and change.is_removable)
+
+    def _put_index_keys(self, action: ItemAction, item: Item, entity: Entity) -> Iterator[KeyPart]:
+        """The index keys of an item that is put: without those of indexes that its constants keep it out of."""
+        changes = {change.attribute: change for change in action.changes}
+        for part in self._index_keys(item, entity):
+            change = changes.get(part.attribute)
+            if change is None:
+                yield part
+            elif change.op is not ChangeOp.REMOVE:
+                yield replace(part, is_optional=part.is_optional and change.is_removable)
+
     def _may_be_absent(self, action: ItemAction, entity: Entity) -> bool:
         """Whether a copy or an item of a construct need not exist: a copy in neither state, a guard of no value."""
         name = action.item
         if name.copy:
             item = self.design.item(name.entity, name.copy)
-            return item is not None and bool(planner_facet(self.design, entity, item, item.facets[0]).when)
+            whens = planner_facet(self.design, entity, item, item.facets[0]).when if item else ()
+            return not all(_is_met_by_put(when, action) for when in whens)
         bound = construct_of(entity, name, self.design)
         if bound is None:
             return False
@@ -585,6 +608,13 @@ def _is_all_optional(action: ItemAction) -> bool:
     return bool(action.changes) and all(change.is_optional for change in action.changes)
 
 
+def _is_met_by_put(when: When, action: ItemAction) -> bool:
+    """Whether the constants of a put say that its item has one of the values of a condition."""
+    values = [change.value for change in action.changes if change.attribute == when.attribute]
+    constants = {value.const for value in values if value is not None}
+    return action.action is Did.PUT and bool(constants) and constants <= {str(value) for value in when.values or ()}
+
+
 def _inputs(action: ItemAction) -> set[str]:
     """The inputs of the changes of an action."""
     parameters = {change.value.param for change in action.changes if change.value is not None}
@@ -595,7 +625,8 @@ def _as(action: ItemAction, did: Did, conditions: tuple[Test, ...]) -> ItemActio
     """An action on the same item without changes. A check keeps the comparisons with known values."""
     if did is Did.CHECK:
         return msgspec.structs.replace(action, action=did, conditions=conditions, changes=(), is_read=False)
-    return ItemAction(did, action.item, action.pk, action.sk, action.many, (), conditions, action.compared)
+    changes = action.changes if action.action is did is Did.PUT else ()
+    return ItemAction(did, action.item, action.pk, action.sk, action.many, changes, conditions, action.compared)
 
 
 def _change(change: ItemChange, is_counted: bool, to: Placeholders) -> Action:
