@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -23,6 +23,7 @@ from prejoin.types import Kind, Type
 from prejoin.workload.conditions import facts
 from prejoin.workload.lookup import changes, root
 from prejoin.workload.model import (
+    Absence,
     Action,
     Attribute,
     Change,
@@ -264,8 +265,9 @@ class StateAttribute(msgspec.Struct, frozen=True):
 def state_attributes(workload: Workload, entity: Entity) -> Iterator[StateAttribute]:
     """The attributes of an entity that come with a state.
 
-    Every update that sets such an attribute sets the state, too, and no write names it when the item is created. An
-    object that is created whole could have it, but a ticket is not sold when it is new.
+    An update that sets such an attribute sets the state, too, and no write names it when the item is created. An
+    object that is created whole could have it, but a ticket is not sold when it is new. Other updates that set it are
+    of items in certain states, or the first one requires that the item does not have it yet.
     """
     actions = workload.actions_on(entity.name)
     updates = [_Update.of(write, action, entity) for write, action in actions if action.updates]
@@ -273,30 +275,41 @@ def state_attributes(workload: Workload, entity: Entity) -> Iterator[StateAttrib
         is_given = any(_gives(write, action, entity, attribute) for write, action in actions)
         if not attribute.optional or is_given:
             continue
+        setting_updates = [update for update in updates if update.sets(attribute.name)]
         for state in entity.attributes:
-            if first_states := _first_states(attribute, state, updates):
-                states_having_it = _states_with(attribute, state, first_states, updates)
-                before = frozenset(_members(state)) - states_having_it
-                yield StateAttribute(attribute.name, state.name, first_states, before)
+            state_attribute = _bound_to(attribute, state, setting_updates, updates)
+            if state_attribute is not None:
+                yield state_attribute
 
 
-def _first_states(attribute: Attribute, state: Attribute, updates: Sequence[_Update]) -> tuple[str, ...]:
-    """The states in which items get an attribute; none if it does not come with this state."""
-    setting_updates = [update for update in updates if update.sets(attribute.name)]
-    targets = [update.target(state) for update in setting_updates]
-    targets += [update.target(state) for update in updates if state.name in update.changes]
-    members = _members(state)
-    if not members or not setting_updates or not set(targets).issubset(members):
-        return ()
-    return tuple(filter(None, targets[: len(setting_updates)]))
+def _bound_to(
+    attribute: Attribute, state: Attribute, setting_updates: Sequence[_Update], updates: Sequence[_Update]
+) -> StateAttribute | None:
+    """The attribute as one that comes with a state; None if it may come in any state."""
+    members = frozenset(_members(state))
+    if not {update.target(state) for update in updates if state.name in update.changes} <= members:
+        return None
+    first_states: list[str] = []
+    later_states: set[str] = set()
+    is_absent_before = has_unknown_states = False
+    for update in setting_updates:
+        target, origins = update.target(state), update.origins(state)
+        if target is not None:
+            first_states.append(target)
+            is_absent_before |= attribute.name in update.absent_before
+        elif origins < members:
+            later_states |= origins
+        else:
+            has_unknown_states = True
+    if not first_states or (has_unknown_states and not is_absent_before):
+        return None
+    states_having_it = _states_with(attribute, state, {*first_states, *later_states}, updates)
+    return StateAttribute(attribute.name, state.name, tuple(first_states), members - states_having_it)
 
 
-def _states_with(
-    attribute: Attribute, state: Attribute, first_states: Iterable[str], updates: Sequence[_Update]
-) -> set[str]:
+def _states_with(attribute: Attribute, state: Attribute, having: set[str], updates: Sequence[_Update]) -> set[str]:
     """The states in which an item may have an attribute: those that lead on from the states in which it gets it."""
     # DRAFT → PUBLISHED → ARCHIVED, where publishing sets `publishedAt`: PUBLISHED and ARCHIVED have it, DRAFT has not.
-    having = set(first_states)
     ahead = list(having)
     while ahead:
         current = ahead.pop()
@@ -316,16 +329,21 @@ class _Update:
 
     changes: Mapping[str, Change]
     comparisons: tuple[Comparison, ...]
+    absent_before: frozenset[str]
 
     @classmethod
     def of(cls, write: Write, action: Action, entity: Entity) -> _Update:
-        comparisons = [
-            fact
-            for fact in facts(write)
-            if isinstance(fact, Comparison) and (fact.entity or write.first_entity) == entity.name
-        ]
+        comparisons: list[Comparison] = []
+        absent_before: set[str] = set()
+        for fact in facts(write):
+            if (fact.entity or write.first_entity) != entity.name:
+                continue
+            if isinstance(fact, Comparison):
+                comparisons.append(fact)
+            elif isinstance(fact, Absence):
+                absent_before.add(fact.attribute)
         changes_by_name = {change.attribute: change for change in changes(write, action, entity)}
-        return cls(changes_by_name, tuple(comparisons))
+        return cls(changes_by_name, tuple(comparisons), frozenset(absent_before))
 
     @property
     def removed(self) -> set[str]:
@@ -360,9 +378,9 @@ def _gives(write: Write, action: Action, entity: Entity, attribute: Attribute) -
     """
     if not action.is_new:
         return False
-    is_whole = write.input_names >= entity.types.keys()
-    is_input = attribute.name in write.input_names and not is_whole
-    return is_input or any(change.attribute == attribute.name for change in action.changes)
+    changed_names = {change.attribute for change in action.changes}
+    is_whole = changed_names.union(write.input_names) >= entity.types.keys()
+    return attribute.name in changed_names or (attribute.name in write.input_names and not is_whole)
 
 
 def _constant(change: Change) -> str | None:

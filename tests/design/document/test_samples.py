@@ -202,6 +202,33 @@ def test_an_unsent_reminder_has_no_time_at_which_it_was_sent() -> None:
         assert "sentAt" not in unsent
 
 
+STATES = Path(__file__).parents[2] / "render" / "python" / "documents" / "states.md"
+LATER = {
+    "nothing else": "",
+    "in its state": "| AP-027 | Reminder | Correct | reminderId, sentAt | update Reminder (sentAt) | No | state = SENT | 1/s |",
+    "in any state": "| AP-027 | Reminder | Correct | reminderId, sentAt | update Reminder (sentAt) | No | - | 1/s |",
+}
+
+
+@pytest.mark.parametrize("later", LATER)
+def test_a_reminder_that_is_created_unsent_has_no_time_at_which_it_was_sent(later: str) -> None:
+    """Its object is given whole but for its state, and sending it requires that it has no time."""
+    workload = read_text(f"{STATES.read_text('utf-8')}{LATER[later]}\n", "md").workload
+    entity = workload.entity("Reminder")
+    assert entity is not None
+    for when in ([], [When("state", ("UNSENT",))]):
+        values = sample_values(workload, entity, solve(workload).design, when=when)
+        assert (values["state"] == "SENT") == ("sentAt" in values) == (not when)
+
+
+def test_a_time_that_may_be_set_in_any_state_is_always_present() -> None:
+    text = f"{STATES.read_text('utf-8')}{LATER['in any state']}\n".replace("sentAt not exists", "-")
+    workload = read_text(text, "md").workload
+    entity = workload.entity("Reminder")
+    assert entity is not None
+    assert list(state_attributes(workload, entity)) == []
+
+
 TICKETS = """
 # Tickets
 

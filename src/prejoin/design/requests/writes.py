@@ -294,16 +294,6 @@ class WriteRequests(OperationRequests):
             elif change.op is not ChangeOp.REMOVE:
                 yield replace(part, is_optional=part.is_optional and change.is_removable)
 
-    def _put_index_keys(self, action: ItemAction, item: Item, entity: Entity) -> Iterator[KeyPart]:
-        """The index keys of an item that is put: without those of indexes that its constants keep it out of."""
-        changes = {change.attribute: change for change in action.changes}
-        for part in self._index_keys(item, entity):
-            change = changes.get(part.attribute)
-            if change is None:
-                yield part
-            elif change.op is not ChangeOp.REMOVE:
-                yield replace(part, is_optional=part.is_optional and change.is_removable)
-
     def _may_be_absent(self, action: ItemAction, entity: Entity) -> bool:
         """Whether a copy or an item of a construct need not exist: a copy in neither state, a guard of no value."""
         name = action.item
