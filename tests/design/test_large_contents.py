@@ -263,6 +263,34 @@ def test_design_document_is_read_back() -> None:
     assert read_document(text, archive).design == design
 
 
+READ_FROM = {
+    "parts": """Query, for the parts of Document.body, a page at a time
+  KeyConditionExpression  #pk = :pk AND #sk BETWEEN :first AND :last
+                          :first = "~LARGE#Document#body#{upload}#{first part}"
+                          :last = "~LARGE#Document#body#{upload}#{last part}"
+                          :pk = "DOCUMENT#{documentId}"
+""",
+    "a store": """GetObject from the store Document.body, for each 8 MB
+  Key                     the table's name/RG9jdW1lbnQ/Ym9keQ/{key of the item}/{upload}/{part}
+""",
+}
+
+
+@pytest.mark.parametrize("place", READ_FROM)
+def test_requests_have_the_reads_of_contents_that_a_result_holds(place: str) -> None:
+    archive = workload(f"{TEXT}\n## Decisions\n\n- Document.body in {place}\n")
+    design = solve(archive).design
+    document = write_document(design, archive)
+    again = """GetItem, for each Document.body that was replaced meanwhile
+  Key                     pk = DOCUMENT#{documentId}, sk = #DOCUMENT
+                          ConsistentRead = true"""
+    heading = "With `read_large` or `stream_large`, for a large content of a result:"
+    assert document.count(f"{heading}\n\n```\n{READ_FROM[place]}{again}\n```") == 3, "for each read"
+    kept = read_document(document, archive).kept
+    assert write_document(design, archive, kept) == document
+    assert "read_large" not in document.partition("### AP-022")[2]
+
+
 @pytest.mark.parametrize("style", ["dataclass", "msgspec", "pydantic"])
 def test_generated_code_is_proven(style: Style) -> None:
     archive = workload()

@@ -235,7 +235,7 @@ def test_policies_allow_objects_to_those_who_use_them() -> None:
         for policy in policies_of(archive, design, Infrastructure(roles=roles))
     }
     assert found == {
-        "reader": {"dynamodb:GetItem", "dynamodb:Query", "s3:GetObject", "s3:ListBucket"},
+        "reader": {"dynamodb:GetItem", "s3:GetObject", "s3:ListBucket"},
         "writer": {"dynamodb:PutItem", "s3:PutObject"},
         "commenter": {"dynamodb:PutItem"},
     }

@@ -31,6 +31,7 @@ from tests.solutions import solve
 
 from prejoin.design.cost.refreshes import refreshes
 from prejoin.design.model import TABLE, Call, Design, Did, ProjectionKind
+from prejoin.design.requests.contents import content_readings
 from prejoin.design.requests.literal import (
     ItemRequest,
     LiteralRequest,
@@ -95,8 +96,7 @@ def problems(
         documented = [each for one in role for each in documented_requests(one, workload, design)]
         returned = [content for one in role for content in returned_contents(one, recorded, workload, design)]
         asked = [content for one in role for content in asked_contents(one, recorded, workload, design)]
-        for content in asked:
-            documented += _of_reading(content, design)
+        documented += [each for one in role for each in _of_reading(one, workload, design)]
         for content in returned:
             for request in requests_of_functions.get(f"read_large of {content}", ()):
                 if not any(allowed(document, request) for document in own_documents):
@@ -248,12 +248,13 @@ def _batch_items(response: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from (one.get("Item", {}) for one in responses)
 
 
-def _of_reading(content: str, design: Design) -> Iterator[Documented]:
-    """What `read_large` does: it reads parts, and the item again if its content was replaced meanwhile."""
-    own = design.item(content.partition(".")[0])
-    assert own is not None
-    for action in ("Query", "GetItem"):
-        yield Documented(action, TABLE, own.facets[0].pk[0])
+def _of_reading(pattern: str, workload: Workload, design: Design) -> Iterator[Documented]:
+    """What `read_large` does, as Requests prints it: it reads parts, and the item again if it was replaced meanwhile."""
+    operation = design.operation(pattern)
+    assert operation is not None
+    for reading in content_readings(operation, workload, design):
+        for request in reading.reads:
+            yield from _of_request(request, design)
 
 
 def object_problems(

@@ -278,9 +278,8 @@ class Application:
         self.requests: dict[str, list[IamRequest]] = defaultdict(list)
         self.patterns = {pattern.id for pattern in workload.patterns}
         self.package = load_package(workload, design)
-        self.in_store = bool(design.stores)
         store = RecordingStore(self.recorder)
-        schema = self.package.schema_with(store) if self.in_store else self.package.schema
+        schema = self.package.schema_with(store) if design.stores else self.package.schema
         self.engine = RecordingEngine(self.recorder)
         self.tenant = {"tenant_id": "t"} if tenant else {}
         observed = Client(schema, design.table, self.engine, observe=lambda call: None)
@@ -336,17 +335,15 @@ class Application:
         self.call("AP-018", [self.note("3", body=content), self.note("4", body=content)])
         self.call("AP-023", "1", content)
         self.call("AP-024", "1", "Coffee", content)
-        self._put_in_parts("0")
+        self._put_note("0")
         self._read("AP-001", [self.call("AP-001", "0"), self.call("AP-001", "1")])
-        self._put_in_parts("0")
+        self._put_note("0")
         self._read("AP-002", self.call("AP-002", "o"))
-        self._put_in_parts("0")
+        self._put_note("0")
         self._read("AP-006", self.call("AP-006", ["0", "1"]))
 
-    def _put_in_parts(self, id_: str) -> None:
-        """Write a note with a content in parts, as it was before contents were in a store."""
-        db = Client(self.package.schema_with(None), self.db.table, self.engine) if self.in_store else self.others
-        db.insert(self.note(id_, body=LargeValue.of(CONTENT)))
+    def _put_note(self, id_: str) -> None:
+        self.others.insert(self.note(id_, body=LargeValue.of(CONTENT)))
 
     def _read(self, pattern: str, notes: Iterable[Any]) -> None:
         cls = self.package.classes["Note"]

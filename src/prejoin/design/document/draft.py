@@ -36,6 +36,7 @@ _GENERATED = frozenset(
         headings.NOT_CHECKED,
         headings.SAMPLE,
         headings.REPEATED,
+        headings.READ_CONTENTS,
     )
 )
 

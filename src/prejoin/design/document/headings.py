@@ -88,6 +88,7 @@ NO_INDEXES = "There are none."
 NOT_CHECKED = "Nothing has been checked yet."
 SAMPLE = "For example:"
 REPEATED = "With `again=True`, for what an index did not show the first time:"
+READ_CONTENTS = "With `read_large` or `stream_large`, for a large content of a result:"
 
 _OTHERS = {
     "table configuration": ("configuration", "table"),

@@ -52,8 +52,9 @@ from prejoin.design.document.tables import (
 from prejoin.design.layout.growth import keeps
 from prejoin.design.model import TABLE, Choice, Counter, Design, Guard, Item, ItemName, Slot
 from prejoin.design.phrases import amount, money
+from prejoin.design.requests.contents import content_readings
 from prejoin.design.requests.lower import literal_requests, repeated_requests
-from prejoin.design.requests.text import requests_text
+from prejoin.design.requests.text import readings_text, requests_text
 from prejoin.keys import KeyValueError, TemplateError
 from prejoin.workload.contents import contents_of
 from prejoin.workload.document.columns import TableKind, write_table
@@ -395,6 +396,8 @@ class _Document:
                 yield f"```\n{requests_text(literal_requests(operation, self.workload, self.design))}\n```"
                 if repeated_texts := repeated_requests(operation, self.workload, self.design):
                     yield f"{headings.REPEATED}\n\n```\n{requests_text(repeated_texts)}\n```"
+                if readings := tuple(content_readings(operation, self.workload, self.design)):
+                    yield f"{headings.READ_CONTENTS}\n\n```\n{readings_text(readings)}\n```"
 
     def _validation(self) -> Iterator[str]:
         yield self._table_of(headings.VALIDATION, VALIDATION, self.kept.validation) or headings.NOT_CHECKED

@@ -166,6 +166,20 @@ class ObjectRequest:
     """The template of the key of an object, in that folder."""
 
 
+@dataclass(frozen=True, slots=True)
+class ContentReading:
+    """What `read_large` sends for a large content of an item that a read returned. No method calls it."""
+
+    content: str
+    """`Document.body`."""
+    reads: tuple[ReadRequest, ...]
+    """Reads of the parts, if they are in the table, and of the item."""
+    size: int = 0
+    """The bytes of each object in the store."""
+    key: str = ""
+    """The template of the key of an object, in the folder of the table; empty if there are no objects."""
+
+
 LiteralRequest = ReadRequest | WriteRequest | PartRequest | ObjectRequest
 
 

@@ -12,6 +12,7 @@ from typing import assert_never
 
 from prejoin.design.model import TABLE, Call, Did
 from prejoin.design.requests.literal import (
+    ContentReading,
     ItemRequest,
     KeyPart,
     LiteralRequest,
@@ -44,6 +45,18 @@ _WIDTH = 24
 def requests_text(requests: Iterable[LiteralRequest]) -> str:
     """The requests of a pattern, one below the other."""
     return "\n".join(chain.from_iterable(map(_lines, requests)))
+
+
+def readings_text(readings: Iterable[ContentReading]) -> str:
+    """The requests that read large contents, one below the other."""
+    lines: list[str] = []
+    for reading in readings:
+        if reading.key:
+            lines.append(f"GetObject from the store {reading.content}, for each {write_size(reading.size)}")
+            lines.append(_parameter("Key", f"the table's name/{reading.key}"))
+        for request in reading.reads:
+            lines += _read_lines(request)
+    return "\n".join(lines)
 
 
 def _lines(request: LiteralRequest) -> Iterator[str]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from prejoin.constructs.registry import added_in
-from prejoin.design.model import Design, ProjectionKind
+from prejoin.design.model import Design
+from prejoin.design.requests.contents import returned_contents
 from prejoin.design.requests.literal import LiteralRequest, ObjectRequest, PartRequest
 from prejoin.workload.contents import contents_of
-from prejoin.workload.model import Entity, Model, Pattern, Read, Workload
+from prejoin.workload.model import Model, Pattern, Read, Workload
 
 from .grants import Grant, leading_keys, limits
 
@@ -52,7 +53,7 @@ def content_uses(
         read_contents: set[str] = set()
         for pattern in patterns:
             if isinstance(pattern, Read):
-                read_contents.update(_read_contents(pattern, entity, design))
+                read_contents.update(returned_contents(design.operation(pattern.id), entity, design))
         for attribute in contents_of(entity):
             name = f"{entity.name}.{attribute.name}"
             use = ContentUse(entity.name, attribute.name, attribute.name in read_contents, name in stored_contents)
@@ -65,7 +66,7 @@ def content_uses(
 def content_grants(uses: Iterable[ContentUse], design: Design) -> Iterator[Grant]:
     """The grants for contents in the table, beside those for the requests of patterns.
 
-    Where contents are in a store now, there may be parts from before.
+    Where contents are in a store now, there may be parts from before: the whole application reads these, too.
     """
     for use in uses:
         item = design.item(use.entity)
@@ -73,8 +74,10 @@ def content_grants(uses: Iterable[ContentUse], design: Design) -> Iterator[Grant
         keys = limits(leading_keys(item.facets[0].pk[0]))
         actions: list[str] = []
         if use.reads:
-            # Parts, and the item again if its content was replaced meanwhile.
-            actions += ["Query", "GetItem"]
+            # The item again, if its content was replaced meanwhile, and parts.
+            actions += ["GetItem"]
+            if use.removes or not design.in_store(use.entity, use.attribute):
+                actions += ["Query"]
         if use.removes:
             actions += ["UpdateItem", "BatchWriteItem"]
             if not design.in_store(use.entity, use.attribute):
@@ -103,19 +106,3 @@ def content_folders(workload: Workload, design: Design) -> dict[str, str]:
         if folder := bound.folder(design):
             folders[str(bound.item_name)] = folder
     return folders
-
-
-def _read_contents(read: Read, entity: Entity, design: Design) -> Iterator[str]:
-    """The large attributes of an entity in the results of a read."""
-    operation = design.operation(read.id)
-    for request in operation.requests if operation else ():
-        if entity.name not in request.entities or request.count or request.counter:
-            continue
-        names = {attribute.name for attribute in contents_of(entity)}
-        # A request without attributes returns all that the table or the index has.
-        if request.attributes:
-            names &= {name.rpartition(".")[2] for name in request.attributes}
-        slot = design.slot(request.slot)
-        if slot is not None and slot.projection.kind is not ProjectionKind.ALL:
-            names.intersection_update(slot.projection.attributes)
-        yield from names
