@@ -521,3 +521,53 @@ def test_an_input_may_stand_on_either_side_of_an_item(left: str, right: str) -> 
     first, second = (resolve_write(reading.workload, reading.workload.writes[0]) for reading in readings)
     assert first.write.checks == second.write.checks
     assert first.unsettled_conditions == ()
+
+
+# --- What is missing in a row -------------------------------------------------------------------------------------------
+
+HISTORY = DOCUMENT.replace("  - `tags`", "  - `version` (integer, mutable)\n  - `tags`").replace(
+    "\n## Access Patterns", "- **History**: all versions\n\n## Access Patterns"
+)
+
+
+@pytest.mark.parametrize(
+    ("document", "inputs", "items", "conditions", "code", "fix"),
+    [
+        (DOCUMENT, "seatId", "update Seat (share = 1)", "n = n", "PJ207", "add `n` to the Input Parameters"),
+        (HISTORY, "seatId", "update Seat (n = 1)", "version = version", "PJ207", "add `version` to the Input"),
+        (DOCUMENT, "seatId, version", "update Seat (n = 1)", "version = version", "PJ202", "give Seat a **History**"),
+        (DOCUMENT, "seatId", "update Seat (n = 1)", "version = version", "PJ202", "give Seat a **History**"),
+        (DOCUMENT, "seatId", "update Seat (n = 1)", "most > 0", "PJ202", "or add `most` to the Input Parameters"),
+        (DOCUMENT, "Item[]", "create Seat[]", "-", "PJ201", "write `Seat[]`"),
+        (DOCUMENT, "seatId, Item[]", "delete Seat", "-", "PJ201", "write `Seat[]`"),
+        (DOCUMENT, "Seat", "create Seat (n = share - 1)", "-", "PJ130", "compute it in the application"),
+        (DOCUMENT, "seatId, add", "update Seat (n = add * 2)", "-", "PJ130", "compute it in the application"),
+    ],
+)
+def test_one_message_says_what_a_row_lacks(
+    document: str, inputs: str, items: str, conditions: str, code: str, fix: str
+) -> None:
+    text = document.format(inputs=inputs, items=items, conditions=conditions, transaction="No")
+    errors = [d for d in read_text(text, "md").diagnostics if d.severity is Severity.ERROR]
+    assert [d.code for d in errors] == [code]
+    assert fix in errors[0].fix
+
+
+def test_new_items_of_a_list_that_follow_an_attribute_need_its_value_as_an_input() -> None:
+    document = DOCUMENT.replace("  - `tags`", "  - `label` (string, mutable, follows Hall.label)\n  - `tags`").replace(
+        "### Seat\n\n- **Attributes**:\n", "### Seat\n\n- **Attributes**:\n  - `hallId` (string, → Hall)\n"
+    )
+    hall = "### Hall\n\n- **Attributes**:\n  - `hallId` (string, natural)\n  - `label` (string, mutable)\n\n"
+    document = document.replace("## Access Patterns", f"{hall}## Access Patterns")
+    read = "| AP-001 | Seat | get | seatId | Single |\n"
+    document = document.replace(read, f"{read}| AP-002 | Seat | of a hall | hallId | Collection |\n")
+    expected = {
+        ("hallId, Seat[]", "-"): "add `label` to the Input Parameters, and the condition `Hall.label = label`",
+        ("hallId, Seat[]", "Hall.label = label"): "add `label` to the Input Parameters",
+        ("hallId, Seat[], label", "Hall.label = label"): "",
+    }
+    for (inputs, conditions), fix in expected.items():
+        text = document.format(inputs=inputs, items="create Seat[]", conditions=conditions, transaction="Yes")
+        text = text.replace("| AP-010 | Seat |", "| AP-010 | Seat, Hall |")
+        errors = [d for d in read_text(text, "md").diagnostics if d.severity is Severity.ERROR]
+        assert [d.fix[: len(fix)] for d in errors] == ([fix] if fix else [])

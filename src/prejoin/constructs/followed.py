@@ -198,6 +198,8 @@ class FollowedAttributes(RefreshedConstruct):
                 source = f"{self.source.name}.{origin}"
                 message = f"{write.id} gives `{self.entity.name}.{own}`, and `{source}` may have changed meanwhile"
                 fix = f"add the condition `{source} = {write_name(own)}`, or write `follows {source} within 10 seconds`"
+                if action.many and own not in {input_.attribute for input_ in write.inputs}:
+                    fix = f"add `{own}` to the Input Parameters, and {fix.removeprefix('add ')}"
                 yield Problem(_CODE, message, fix, "checks")
 
     def _is_given_to_source(self, write: Write, origin: str) -> bool:

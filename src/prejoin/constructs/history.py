@@ -157,6 +157,8 @@ class VersionHistory(BoundConstruct):
                 if (leaf.entity or write.first_entity) != name or leaf.attribute != VERSION:
                     continue
                 is_equality = check is leaf and isinstance(leaf, Comparison) and leaf.op is Op.EQ
+                if is_equality and values_of(leaf)[0].const == VERSION:
+                    continue  # compared with itself, which is reported: the input is missing
                 if not is_equality or values_of(leaf)[0].param is None:
                     message = f"{write.id} compares a `{VERSION}` otherwise than with one that the caller has read"
                     yield Problem(_CODE, message, f"give it as an input: `{VERSION} = {VERSION}`", "checks")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from prejoin.constructs.history import VERSION
 from prejoin.diagnostics import Code
 from prejoin.workload import codes
 from prejoin.workload.checks.reporter import Reporter
@@ -93,13 +94,15 @@ def _known_entity(r: Reporter, path: Path, name: str) -> bool:
     return False
 
 
-def _unknown_attribute(r: Reporter, path: Path, name: str, entities: Iterable[Entity]) -> None:
+def _unknown_attribute(r: Reporter, path: Path, name: str, entities: Iterable[Entity], other_fix: str = "") -> None:
     candidates = list(entities)
     plain = bare_name(name)
     if r.full or any(f"`{plain}`" in entity.verbatim.get("Attributes", "") for entity in candidates):
         return  # Its line could not be read, which is reported.
     places = " or ".join(f"`{entity.name}`" for entity in candidates) or "any entity"
     correction, fix = _correct_attribute(plain, candidates)
+    if other_fix and not correction:
+        fix = f"{fix}; or {other_fix}"
     replacement = name.removesuffix(plain) + correction if correction else ""
     r.say(codes.UNKNOWN_ATTRIBUTE, path, f"there is no attribute `{name}` in {places}", fix, name, replacement)
 
@@ -323,7 +326,10 @@ def _input_without_use(r: Reporter, path: Path, write: Write, name: str, entitie
     """Report an input that no action or condition takes, unless it is clear of which entity it is an attribute."""
     owner, _, plain = name.rpartition(".")
     if entities and not any(entity.name == plain or entity.attribute(plain) for entity in entities):
-        _report_unused_input(r, path, name, entities)
+        if _looks_like_entity(r, name):
+            _report_unknown_object(r, path, write, name, entities[0])
+        else:
+            _report_unused_input(r, path, name, entities)
     elif owner:
         message = f"nothing takes `{name}`: inputs of a write have no entity prefix"
         fix = f"write `{plain}`, and whose it is as a condition: `{name} = {plain}`"
@@ -338,18 +344,34 @@ def _input_without_use(r: Reporter, path: Path, write: Write, name: str, entitie
         r.say(codes.WHOSE, path, message, fix, name)
 
 
+def _looks_like_entity(r: Reporter, name: str) -> bool:
+    """Whether an input is written as entities are, and attributes are not."""
+    names = [attribute.name for entity in r.workload.entities for attribute in entity.attributes]
+    return not r.full and name[:1].isupper() and not any(attribute_name[:1].isupper() for attribute_name in names)
+
+
+def _report_unknown_object(r: Reporter, path: Path, write: Write, name: str, first: Entity) -> None:
+    """Report an input that is an object of no entity: `Item[]` for `create OrderItem[]`."""
+    created_names = [action.entity for action in write.actions if action.is_new]
+    list_sign = "[]" if name in write.list_inputs else ""
+    fix = f"write `{created_names[0] if created_names else first.name}{list_sign}`"
+    r.say(codes.UNKNOWN_ENTITY, path, f"`{name}` is no entity", fix, name)
+
+
 def _unique_value(r: Reporter, path: Path, check: Uniqueness, entities: Sequence[Entity]) -> None:
     place = (*path, "checks")
     if not check.entity or _known_entity(r, place, check.entity):
         _known_attribute(r, place, check.entity, check.attribute, entities)
 
 
-def _known_attribute(r: Reporter, place: Path, entity: str, name: str, entities: Sequence[Entity]) -> None:
+def _known_attribute(
+    r: Reporter, place: Path, entity: str, name: str, entities: Sequence[Entity], other_fix: str = ""
+) -> None:
     """An attribute of the entity that a condition names, or of one of the write's."""
     named_entity = r.workload.entity(entity) if entity else None
     candidates = [named_entity] if named_entity else entities
     if name and candidates and not any(candidate.attribute(name) for candidate in candidates):
-        _unknown_attribute(r, place, name, candidates)
+        _unknown_attribute(r, place, name, candidates, other_fix)
 
 
 def _check(
@@ -362,10 +384,15 @@ def _check(
                 f"nothing says what `{check.attribute}` is: it is no attribute, and no change or condition uses it"
             )
             fix = "compare it with an attribute, or add it to one: `update Stock (pieces -= n)`"
+            if check.attribute == VERSION and entities:
+                fix = f"give {entities[0].name} a **History**, which counts it, or list it under Attributes"
             r.say(codes.UNKNOWN_ATTRIBUTE, place, message, fix, check.attribute)
         return  # a condition on an input
     if not check.entity or _known_entity(r, place, check.entity):
-        _known_attribute(r, place, check.entity, check.attribute, entities)
+        other_fix = f"add `{check.attribute}` to the Input Parameters" if not check.entity else ""
+        if check.attribute == VERSION:
+            other_fix = f"give {check.entity or write.first_entity} a **History**, which counts it"
+        _known_attribute(r, place, check.entity, check.attribute, entities, other_fix)
 
 
 def _value(r: Reporter, path: Path, value: Value | None, inputs: frozenset[str]) -> set[str]:

@@ -677,7 +677,9 @@ def _compares_attributes(
         message = f"`{const}` is an attribute, and `{a.name}` can be set only to an input or a constant"
     elif name == a.name and (not dot or owner in entities):
         message = f"`{a.name}` is compared with itself"
-        fix = "compare it with another attribute, an input or a constant"
+        # `version = version` in a write means the input, which is missing.
+        missing_input = f"add `{a.name}` to the Input Parameters; or " if fix is _OTHER_ITEM_FIX else ""
+        fix = f"{missing_input}compare it with another attribute, an input or a constant"
     else:
         message = f"`{const}` is no attribute of the item whose `{a.name}` is compared"
     r.say(codes.CONSTANT, path, message, fix + _quoting_fix(const, a, "the text itself"), const)

@@ -36,6 +36,10 @@ ACTION_FIX = (
 CHANGE_FIX = (
     "write `status`, `status = SHIPPED`, `stock -= quantity`, `orderCount += 1`, `remove note` or `append tags`"
 )
+COMPUTED_FIX = (
+    "a value is a constant, an input, or for a new item another attribute: compute it in the application, and give it "
+    "as an input"
+)
 CHECK_FIX = (
     "write conditions, separated by semicolons: `User exists`, `Order not exists`, `email unique`, "
     "`stock >= quantity`, `status = PENDING`, `status = FREE or heldUntil < now`, `not (status = SOLD)`"
@@ -107,7 +111,9 @@ def _changes(tokens: CellTokens, inputs: frozenset[str]) -> tuple[Change, ...]:
     while tokens.sign(",", ";"):
         changes.append(_change(tokens, inputs))
     if not tokens.sign(")"):
-        raise tokens.inexact(f"`{tokens.next.raw}` is not understood in a change", CHANGE_FIX)
+        sign = tokens.next.raw
+        is_computed = sign in {"+", "-", "*", "/"} and changes[-1].value is not None
+        raise tokens.inexact(f"`{sign}` is not understood in a change", COMPUTED_FIX if is_computed else CHANGE_FIX)
     return tuple(changes)
 
 
