@@ -197,10 +197,9 @@ class FollowedAttributes(RefreshedConstruct):
                     continue
                 source = f"{self.source.name}.{origin}"
                 message = f"{write.id} gives `{self.entity.name}.{own}`, and `{source}` may have changed meanwhile"
-                fix = f"add the condition `{source} = {write_name(own)}`, or write `follows {source} within 10 seconds`"
-                if action.many and own not in {input_.attribute for input_ in write.inputs}:
-                    fix = f"add `{own}` to the Input Parameters, and {fix.removeprefix('add ')}"
-                yield Problem(_CODE, message, fix, "checks")
+                fix = f"the condition `{source} = {write_name(own)}`, or write `follows {source} within 10 seconds`"
+                input_fix = f"`{own}` to the Input Parameters, and " if _lacks_value(write, action, own) else ""
+                yield Problem(_CODE, message, f"add {input_fix}{fix}", "checks")
 
     def _is_given_to_source(self, write: Write, origin: str) -> bool:
         """Whether the same write gives the value to the source, too."""
@@ -258,3 +257,8 @@ def _given_by(write: Write, action: Action, entity: Entity) -> frozenset[str]:
     if action.is_new:
         return frozenset(entity.types)
     return frozenset(change.attribute for change in changes(write, action, entity)) if action.updates else frozenset()
+
+
+def _lacks_value(write: Write, action: Action, name: str) -> bool:
+    """Whether each object of a list has a value of its own, and a condition on the source needs one as an input."""
+    return action.many and name not in {input_.attribute for input_ in write.inputs}

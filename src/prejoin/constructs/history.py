@@ -29,7 +29,7 @@ from prejoin.constructs.construct import (
 from prejoin.design.model import Design, Did, ItemAction, ItemChange, ItemName
 from prejoin.types import Kind
 from prejoin.workload.codes import CATALOGUE
-from prejoin.workload.conditions import leaves, values_of
+from prejoin.workload.conditions import leaves
 from prejoin.workload.grammar.lexer import CellTokens
 from prejoin.workload.grammar.quantities import write_span
 from prejoin.workload.grammar.values import read_span
@@ -41,6 +41,7 @@ from prejoin.workload.model import (
     Comparison,
     Entity,
     History,
+    Leaf,
     Op,
     Value,
     Verb,
@@ -156,10 +157,7 @@ class VersionHistory(BoundConstruct):
             for leaf in leaves(check):
                 if (leaf.entity or write.first_entity) != name or leaf.attribute != VERSION:
                     continue
-                is_equality = check is leaf and isinstance(leaf, Comparison) and leaf.op is Op.EQ
-                if is_equality and values_of(leaf)[0].const == VERSION:
-                    continue  # compared with itself, which is reported: the input is missing
-                if not is_equality or values_of(leaf)[0].param is None:
+                if check is not leaf or not _compares_with_input(leaf):
                     message = f"{write.id} compares a `{VERSION}` otherwise than with one that the caller has read"
                     yield Problem(_CODE, message, f"give it as an input: `{VERSION} = {VERSION}`", "checks")
 
@@ -280,3 +278,10 @@ class VersionHistory(BoundConstruct):
         too_old = before[VERSION] - (self.kept.versions or before[VERSION])
         dropped_items = (ExpectedItem(pk, sk, "history", {**before, VERSION: too_old}),) if too_old > 0 else ()
         return ExpectedChange((version_item,), dropped_items)
+
+
+def _compares_with_input(leaf: Leaf) -> bool:
+    """Whether a condition compares a version with an input; or with itself, which is reported: the input is missing."""
+    if not isinstance(leaf, Comparison) or leaf.op is not Op.EQ:
+        return False
+    return leaf.values[0].param is not None or leaf.values[0].const == VERSION

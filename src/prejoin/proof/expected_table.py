@@ -89,11 +89,11 @@ class ExpectedTable:
 
     def _note_counted_copies(self, items: Dump) -> None:
         """Notes which items are copies with numbers of a counter. The first of the items has the shards."""
-        own, *others = items
+        own_key, *further_keys = items
         numbers = {name for counter in self._sample.design.counters for name in counter.attributes}
-        for key in others:
+        for key in further_keys:
             if not numbers.isdisjoint(items[key]):
-                self._counted_copies[key] = own
+                self._counted_copies[key] = own_key
 
     def _parts(self) -> Dump:
         """The parts of large contents that were stored with the data. No pattern deletes one."""
@@ -316,9 +316,9 @@ class ExpectedTable:
 
     def _restore_item(self, key: Key) -> None:
         """Writes the expected item, in which the numbers of its shards are, or deletes what is there instead."""
-        own = self._counted_copies.get(key, key)  # a copy is written with its item, because both have the sum then
-        copies = [copy for copy, other in self._counted_copies.items() if other == own]
-        for restored_key in (key, own, *copies):
+        own_key = self._counted_copies.get(key, key)  # a copy is written with its item: both have the sum then
+        copy_keys = [copy_key for copy_key, item_key in self._counted_copies.items() if item_key == own_key]
+        for restored_key in (key, own_key, *copy_keys):
             self._put_expected(restored_key)
 
     def _put_expected(self, key: Key) -> None:

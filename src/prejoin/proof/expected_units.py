@@ -133,7 +133,7 @@ class _WriteCharges:
     operation: Operation
     """The requests of the write, then each as a single write: see `_with_single_writes`."""
     before: ExpectedTable
-    alone: frozenset[Key]
+    single_keys: frozenset[Key]
     """The keys of the items that were written by a request of their own."""
     pages: dict[int, list[PageRead]] = field(default_factory=dict)
     writes: dict[int, list[EntryWrite]] = field(default_factory=dict)
@@ -174,7 +174,7 @@ class _WriteCharges:
             old_item, new_item = old_items.get(key), new_items.get(key)
             item = old_item or new_item or {}
             number = self._writing_request(item)
-            if key in self.alone:
+            if key in self.single_keys:
                 number += len(self.operation.requests) // 2
             tag = item.get(self.sample.design.type_attribute)
             # An update to the same value is charged, too.
@@ -279,8 +279,8 @@ def _written_alone(sample: SampleTable, calls: Sequence[Call]) -> frozenset[Key]
 
 def _with_single_writes(operation: Operation) -> Operation:
     """The operation with its requests twice: as they are, and with a single write in place of each transaction."""
-    single = [replace(r, call=Called.UPDATE) if r.call is Called.TRANSACT_WRITE else r for r in operation.requests]
-    return replace(operation, requests=(*operation.requests, *single))
+    writes = [replace(r, call=Called.UPDATE) if r.call is Called.TRANSACT_WRITE else r for r in operation.requests]
+    return replace(operation, requests=(*operation.requests, *writes))
 
 
 def _tag(sample: SampleTable, step: WriteStep) -> Json:
