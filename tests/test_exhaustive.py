@@ -63,6 +63,7 @@ MUST_KNOW = {
     "Did": "design render",
     "Kind": "workload design render cases migrate",
     "Level": "design",
+    "NamedPart": "workload",
     "Op": "workload design render cases migrate",
     "Per": "workload",
     "ProjectionKind": "design render",

@@ -161,8 +161,8 @@ def foreign_key(
     """
     candidate_names = frozenset(entity.types if names is None else names)
     # What a relationship says with `via` comes before what the references say.
-    related = _key_of_relationship(entity, parent, candidate_names)
-    return related or _key_of_references(workload, entity, parent, candidate_names)
+    related_key = _key_of_relationship(entity, parent, candidate_names)
+    return related_key or _key_of_references(workload, entity, parent, candidate_names)
 
 
 def _key_of_relationship(entity: Entity, parent: Entity, candidate_names: frozenset[str]) -> frozenset[str] | None:

@@ -210,8 +210,10 @@ def _with_values(workload: Workload, action: Action) -> Action:
     """
     entity = workload.entity(action.entity)
     owners = [entity] if entity and action.is_new else []
-    named = map_values_of_action(action, lambda value, place: _named_value(value, owners, place.attribute))
-    return replace(named, changes=tuple(_with_source(named, change) for change in named.changes))
+    settled_action = map_values_of_action(action, lambda value, place: _named_value(value, owners, place.attribute))
+    return replace(
+        settled_action, changes=tuple(_with_source(settled_action, change) for change in settled_action.changes)
+    )
 
 
 def _with_source(action: Action, change: Change) -> Change:
@@ -334,9 +336,9 @@ def _with_parent_ids(workload: Workload, write: Write) -> Write:
     caller has to give its id as `depotId`, which is then compared with the job's.
     """
     existing = list(filter(_is_of_one_existing_item, write.actions))
-    checked = [item.step.action for item in resolve_write(workload, write).checked if not item.by]
+    checked_actions = [item.step.action for item in resolve_write(workload, write).checked if not item.by]
     added_inputs: dict[str, Input] = {}
-    for item in (*existing, *checked):
+    for item in (*existing, *checked_actions):
         entity = workload.entity(item.entity)
         if entity is None or not unaddressed(workload, write, item, entity):
             continue

@@ -280,8 +280,8 @@ def move_places(places: Places, written_workload: Workload, expanded_workload: W
     shifts: dict[Path, int] = {}
     for kind, field in (("entities", "attributes"), ("reads", "inputs"), ("writes", "inputs"), ("deletes", "inputs")):
         pairs = zip(getattr(written_workload, kind), getattr(expanded_workload, kind), strict=True)
-        for index, (written, expanded) in enumerate(pairs):
-            added_count = len(getattr(expanded, field)) - len(getattr(written, field))
+        for index, (written_part, expanded_part) in enumerate(pairs):
+            added_count = len(getattr(expanded_part, field)) - len(getattr(written_part, field))
             if added_count:
                 shifts[kind, index, field] = added_count
     if shifts:

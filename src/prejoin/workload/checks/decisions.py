@@ -183,7 +183,7 @@ def _check_distinct_names(r: Reporter) -> None:
     noun_of_name: dict[str, str] = {}
     for index, decision in enumerate(r.workload.decisions):
         pin = decision.pin
-        if not isinstance(pin, Naming) or pin.what in {"table", "separator"}:
+        if not isinstance(pin, Naming) or not pin.what.is_stored:
             continue
         earlier_noun = noun_of_name.setdefault(pin.name, pin.what)
         if earlier_noun != pin.what:

@@ -14,9 +14,6 @@ from prejoin.workload.model import Attribute, Entity, FixedKey, Naming, OwnTable
 from prejoin.workload.phrases import name_list
 from prejoin.workload.read_result import Path
 
-_DECIDED_NAMES = frozenset({"partition key", "sort key", "type attribute"})
-"""What a decision may name that is stored in each item."""
-
 
 def check_stored_names(r: Reporter) -> None:
     for entities in _tables(r.workload):
@@ -83,7 +80,7 @@ def _check_decided_names(r: Reporter) -> None:
     """A key attribute or the type attribute that a decision names like an attribute of an entity."""
     for index, decision in enumerate(r.workload.decisions):
         pin = decision.pin
-        if not isinstance(pin, Naming) or pin.what not in _DECIDED_NAMES:
+        if not isinstance(pin, Naming) or not pin.what.is_stored:
             continue
         for entity in r.workload.entities:
             if entity.attribute(pin.name) and not _is_natural_key(r.workload, entity, pin):

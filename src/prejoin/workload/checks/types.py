@@ -644,8 +644,8 @@ def _check_range(r: Reporter, path: Path, op: Op, values: tuple[Value, ...], a: 
     low, high = values
     if _is_inverted(low, high, a):
         comparison = f"{a.name} {write_comparison(op, values, frozenset())}"
-        swapped = f"{a.name} {write_comparison(op, (high, low), frozenset())}"
-        r.say(codes.CONTRADICTION, path, f"no value is within `{comparison}`", f"write `{swapped}`", a.name)
+        swapped_comparison = f"{a.name} {write_comparison(op, (high, low), frozenset())}"
+        r.say(codes.CONTRADICTION, path, f"no value is within `{comparison}`", f"write `{swapped_comparison}`", a.name)
 
 
 def _is_inverted(low: Value, high: Value, a: Attribute) -> bool:

@@ -261,5 +261,5 @@ def _open_names(step: Step) -> Iterator[str]:
 
 def _new_entities_with(step: Step, name: str) -> list[str]:
     """The entities of new items of the same write that have an attribute of a name."""
-    others = (other.entity for other in step.of.steps if other.is_new and other.entity is not step.entity)
-    return [entity.name for entity in others if entity.attribute(name)]
+    other_entities = (other.entity for other in step.of.steps if other.is_new and other.entity is not step.entity)
+    return [entity.name for entity in other_entities if entity.attribute(name)]

@@ -131,10 +131,10 @@ def _context(context: Context) -> str:
     return "\n".join(_labelled_lines(texts, context.verbatim))
 
 
-def _labelled_lines(texts: Mapping[str, str], kept: Container[str] = ()) -> Iterator[str]:
+def _labelled_lines(texts: Mapping[str, str], kept_labels: Container[str] = ()) -> Iterator[str]:
     """A line for each label with a text, and for those that are kept without one."""
     for label, text in texts.items():
-        if text or label in kept:
+        if text or label in kept_labels:
             yield f"- **{label}**: {_inline(text)}"
 
 

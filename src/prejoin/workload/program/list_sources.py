@@ -202,9 +202,9 @@ def _holders_of_part(step: Step, parent: Entity, part: str) -> list[str]:
     referring = attributes_referring_to(step.workload, step.entity, parent.name, part)
     names = [attribute.name for attribute in referring]
     for preferred_names in (step.action.by, (part,), _related_attributes(step.entity, parent)):
-        preferred = [name for name in names if name in preferred_names]
-        if preferred:
-            return preferred
+        preferred_holders = [name for name in names if name in preferred_names]
+        if preferred_holders:
+            return preferred_holders
     return names
 
 
