@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from prejoin.workload.lookup import touched_entities
+from prejoin.workload.lookup import changes, touched_entities
 from prejoin.workload.model import Attribute, Change, ChangeOp, Comparison, Op, Workload, Write
 
 Bounds = tuple[int | None, int | None]
@@ -16,6 +16,17 @@ Bounds = tuple[int | None, int | None]
 def has_bounds(attribute: Attribute) -> bool:
     """Whether writes uphold a least or a greatest value of an attribute. A time to live is no number to them."""
     return attribute.type.numeric and not attribute.ttl and (attribute.min is not None or attribute.max is not None)
+
+
+def has_bounded_sum(workload: Workload, write: Write) -> bool:
+    """Whether a write adds to a number that has bounds, or takes from one."""
+    for action in write.actions:
+        entity = workload.entity(action.entity)
+        for change in changes(write, action, entity) if entity else ():
+            attribute = entity.attribute(change.attribute) if entity else None
+            if attribute is not None and change.op in (ChangeOp.ADD, ChangeOp.SUBTRACT) and has_bounds(attribute):
+                return True
+    return False
 
 
 def amount_bounds(workload: Workload, write: Write, name: str) -> Bounds:

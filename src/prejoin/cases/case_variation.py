@@ -76,6 +76,8 @@ class Variation:
     """Whether the stored items have as many versions as are kept."""
     has_large_contents: bool = False
     """Whether the contents that the caller gives are too large for their items."""
+    may_exceed_bounds: bool = False
+    """Whether sums may be beyond their bounds, too, because a broken condition says the same: `due >= amount`."""
     decisive: Leaf | None = None
     """The part of the condition on which its truth depends."""
     decisive_truth: bool = True

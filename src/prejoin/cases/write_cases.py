@@ -8,9 +8,11 @@ contradict each other, at any time and whatever the other data are.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace as with_other
 
 from msgspec.structs import replace
 
+from prejoin.cases.amounts import has_bounded_sum
 from prejoin.cases.build_model import build_model
 from prejoin.cases.case import CheckedValues, WriteCase, WriteStep
 from prejoin.cases.case_inputs import choose_inputs
@@ -45,9 +47,20 @@ def build_case(sample: SampleData, write: Write, operation: Operation, variation
 
     It raises `NothingFitsError` if there is no such case.
     """
+    variation = variation or Variation()
+    try:
+        return _build_case(sample, write, operation, variation)
+    except NothingFitsError:
+        is_condition = variation.kind in (Break.CONDITION, Break.ATTRIBUTE)
+        if not is_condition or not has_bounded_sum(sample.workload, write):
+            raise
+        return _build_case(sample, write, operation, with_other(variation, may_exceed_bounds=True))
+
+
+def _build_case(sample: SampleData, write: Write, operation: Operation, variation: Variation) -> WriteCase:
     for _ in range(_ATTEMPTS):
         # Each attempt draws other references, because the generator goes on from where it was.
-        builder = _CaseBuilder(build_model(sample, write, operation, variation or Variation()))
+        builder = _CaseBuilder(build_model(sample, write, operation, variation))
         try:
             return builder.build()
         except _UnluckyError:

@@ -392,6 +392,8 @@ def _sum_of(model: WriteModel, slot: Slot, attribute: Attribute, change: Change)
     if not slot.is_stored and slot.action.verb is not Verb.UPSERT:
         lowest = highest = None  # there is no sum
     sign = 1 if change.op is ChangeOp.ADD else -1
+    if variation.may_exceed_bounds and variation.place == slot.place:
+        lowest = highest = None  # the broken condition says the same
     is_broken = variation.breaks(Break.RESULT, slot.place) and variation.names == (attribute.name,)
     return _Sum(sign, slot.is_stored, lowest, highest, is_broken)
 

@@ -10,7 +10,9 @@ from tests.render.designed import designed
 from tests.render.python.driving import designed as designed_here
 from tests.solutions import solve
 
+from prejoin.engine import Embedded
 from prejoin.pipeline.build.generated_tests import run_tests
+from prejoin.proof.prove import prove
 from prejoin.render.python.package import Options, render_python, repository_tests
 from prejoin.workload import conditions
 from prejoin.workload.files import read_text
@@ -128,6 +130,61 @@ def test_each_condition_on_an_attribute_of_a_write_is_broken(name: str) -> None:
         if isinstance(write, Write):
             refusals = [test for test in one.names if "_refuses_" in test]
             assert len(refusals) >= len(conditions.tests_of(write)), pattern
+
+
+INVOICES = """
+# Invoices
+
+## Entities
+
+### Invoice
+
+- **Attributes**:
+  - `invoiceId` (string, natural)
+  - `due` (decimal, mutable, min 0)
+  - `paid` (decimal, mutable)
+
+## Access Patterns
+
+### Reads
+
+| ID | Entity | Description | Input Parameters | Result |
+| --- | --- | --- | --- | --- |
+| AP-001 | Invoice | An invoice | invoiceId | Single |
+
+### Writes
+
+| ID | Entity | Description | Input Parameters | Items Written | Conditions |
+| --- | --- | --- | --- | --- | --- |
+| AP-020 | Invoice | Pay | invoiceId, amount | update Invoice (paid += amount, due -= amount) | due >= amount |
+"""
+
+
+def test_a_condition_that_says_the_same_as_a_bound_and_an_amount_are_refused() -> None:
+    workload = read_text(INVOICES, "md").workload
+    design = solve(workload).design
+    files = dict(render_python(workload, design, Options("invoices")))
+    tests = repository_tests(workload, design, Options())["AP-020"]
+    assert tests.names == [
+        "test_pay",
+        "test_pay_refuses_a_missing_invoice",
+        "test_pay_refuses_unless_invoice_due_is_at_least_amount",
+        "test_pay_refuses_amount_of_0",
+        "test_pay_refuses_amount_of_minus_1",
+    ]
+    assert not run_tests(files, "invoices").failed
+    path = PurePosixPath("invoices/repository.py")
+    for old, new, failing in (
+        ("if amount <= 0:", "if amount < 0:", {"amount_of_0"}),
+        ("if amount <= 0:", "if amount > 1:", {"amount_of_0", "amount_of_minus_1"}),
+    ):
+        assert old in files[path]
+        failed = run_tests({**files, path: files[path].replace(old, new)}, "invoices").failed
+        assert failed is not None
+        assert {name.partition("_refuses_")[2] for name in failed} == failing
+    with Embedded() as engine:
+        (proven,) = [one for one in prove(workload, design, engine).patterns if one.pattern == "AP-020"]
+    assert "Invoice.due not as the condition says" in proven.refused
 
 
 REGISTERED = """

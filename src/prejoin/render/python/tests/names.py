@@ -10,7 +10,7 @@ from prejoin.cases.case_variation import Break, Variation
 from prejoin.cases.slots import Slot
 from prejoin.cases.write_model import WriteModel
 from prejoin.render.python.layout import WIDTH
-from prejoin.render.python.method import ArgumentMismatch, Method
+from prejoin.render.python.method import ArgumentMismatch, InputValue, Method
 from prejoin.workload.conditions import leaves, operator_of, values_of
 from prejoin.workload.field_names import free, snake
 from prejoin.workload.model import Absence, AllOf, AnyOf, Comparison, Leaf, Negation, Op, Presence, Test, Value
@@ -62,17 +62,26 @@ def refusal_name(model: WriteModel, variation: Variation, method: Method) -> tup
         case Break.ITEM:
             return f"an_existing_{subject}", f"refused if the {entity} exists"
         case Break.UNIQUE:
-            tenant = model.sample.workload.tenant
-            values = [name for name in variation.names if tenant is None or name != tenant.attribute]
-            return f"a_taken_{_and_words(values)}", f"refused if another {entity} has the same {' and '.join(values)}"
+            return _uniqueness_name(model, variation, entity)
         case Break.AGREEMENT:
             mismatch = mismatch_of(method, variation)
             assert mismatch is not None  # it is one of the refusals
             return f"a_{subject}_with_another_{snake(mismatch.attribute)}", f"refused if {mismatch.message}"
-        case Break.NOTHING | Break.LINK | Break.VALUE | Break.AMOUNT | Break.RESULT:
+        case Break.AMOUNT:
+            (name,) = variation.names
+            words = str(variation.value).replace("-", "minus_")
+            return f"{snake(name)}_of_{words}", f"refused if {name} is {variation.value}"
+        case Break.NOTHING | Break.LINK | Break.VALUE | Break.RESULT:
             raise AssertionError(f"{variation.kind} has no test")
         case _:
             assert_never(variation.kind)
+
+
+def _uniqueness_name(model: WriteModel, variation: Variation, entity: str) -> tuple[str, str]:
+    """The end of the name, and the text, of a test in which another item has the unique values."""
+    tenant = model.sample.workload.tenant
+    values = [name for name in variation.names if tenant is None or name != tenant.attribute]
+    return f"a_taken_{_and_words(values)}", f"refused if another {entity} has the same {' and '.join(values)}"
 
 
 def _absence_name(model: WriteModel, variation: Variation, check: Test, subject: str, entity: str) -> tuple[str, str]:
@@ -102,6 +111,11 @@ def mismatch_of(method: Method, variation: Variation) -> ArgumentMismatch | None
         if mismatch.record == variation.place[0] and (mismatch.attribute,) == variation.names:
             return mismatch
     return None
+
+
+def parameter_of(method: Method, input_name: str) -> str | None:
+    """The parameter of an input; None if it is an attribute of an object."""
+    return next((param.name for param in method.params if param.meaning == InputValue(input_name)), None)
 
 
 def subject_of(model: WriteModel, slot: Slot) -> str:

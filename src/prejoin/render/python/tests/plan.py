@@ -19,7 +19,14 @@ from prejoin.cases.write_model import WriteModel
 from prejoin.constructs.registry import ending_in
 from prejoin.render.python.context import RenderContext
 from prejoin.render.python.method import Method
-from prejoin.render.python.tests.names import accepted_name, mismatch_of, name_of_test, passed_over_name, refusal_name
+from prejoin.render.python.tests.names import (
+    accepted_name,
+    mismatch_of,
+    name_of_test,
+    parameter_of,
+    passed_over_name,
+    refusal_name,
+)
 from prejoin.workload.model import Entity, Write
 
 NOW = datetime(2026, 1, 20, 12, tzinfo=UTC)
@@ -39,8 +46,9 @@ class PlannedTest:
 
     @property
     def is_refused(self) -> bool:
-        """Whether the table refuses the call. The method itself refuses objects that do not belong together."""
-        return not self.case.variation.is_accepted and self.case.variation.kind is not Break.AGREEMENT
+        """Whether the table refuses the call. The method refuses amounts, and objects that do not belong together."""
+        variation = self.case.variation
+        return not variation.is_accepted and variation.kind not in (Break.AGREEMENT, Break.AMOUNT)
 
     @property
     def is_partial(self) -> bool:
@@ -114,8 +122,8 @@ def _data(context: RenderContext, method: Method) -> SampleData:
 
 
 def _refusals(model: WriteModel, method: Method) -> Iterator[Variation]:
-    """One case for each condition, each of its parts, each attribute that may be absent, and each attribute of an
-    object that has to agree with the other arguments.
+    """One case for each condition, each of its parts, each attribute that may be absent, each attribute of an object
+    that has to agree with the other arguments, and each amount that is too small or too large.
     """
     broken: set[object] = set()
     for variation in violations(model):
@@ -132,6 +140,8 @@ def _refusals(model: WriteModel, method: Method) -> Iterator[Variation]:
                 key = variation.place, variation.names
             case Break.AGREEMENT if mismatch_of(method, variation) is not None:
                 key = variation.place[0], variation.names
+            case Break.AMOUNT if parameter_of(method, variation.names[0]):
+                key = variation.names, variation.value
             case Break.NOTHING | Break.LINK | Break.AGREEMENT | Break.VALUE | Break.AMOUNT | Break.RESULT:
                 continue
             case _:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 from prejoin.cases.case import WriteCase, WriteStep
+from prejoin.cases.case_variation import Break
 from prejoin.cases.slots import Slot, given_variable, stored_variable
 from prejoin.cases.variations import done_before
 from prejoin.constructs.registry import client_verb
@@ -13,7 +14,7 @@ from prejoin.render.python.layout import STEP, WIDTH, call, in_parentheses, keyw
 from prejoin.render.python.method import Option
 from prejoin.render.python.statements import Assert, Assign, Block, Manager, With
 from prejoin.render.python.tests.case_items import CaseItems
-from prejoin.render.python.tests.names import mismatch_of
+from prejoin.render.python.tests.names import mismatch_of, parameter_of
 from prejoin.render.python.tests.plan import PlannedTest
 from prejoin.render.python.tests.sample_body import SampleItem, TestBody
 from prejoin.types import Kind
@@ -65,10 +66,18 @@ class _WriteTest:
             return Manager(call("refused", f"{body.whole}.db", *options))
         body.imports.module("pytest")
         body.imports.module("re")
-        mismatch = mismatch_of(body.method, self.case.variation)
-        assert mismatch is not None  # it is one of the refusals
-        match = keyword("match", f"re.escape({string(mismatch.message)})")
+        match = keyword("match", f"re.escape({string(self._refusal_message())})")
         return Manager(call("pytest.raises", "ValueError", match))
+
+    def _refusal_message(self) -> str:
+        """What the method says of the argument that it refuses; of an amount, the beginning."""
+        variation = self.case.variation
+        if variation.kind is Break.AMOUNT:
+            parameter = parameter_of(self.body.method, variation.names[0])
+            return f"{parameter} is {variation.value}, and must be "
+        mismatch = mismatch_of(self.body.method, variation)
+        assert mismatch is not None  # it is one of the refusals
+        return mismatch.message
 
     # --- What is stored ---------------------------------------------------------------------------------------------
 
