@@ -7,6 +7,7 @@ from tests.proof.documented_requests import differences, recorded_calls
 from tests.proof.league import NOW
 from tests.solutions import solve
 
+from prejoin.design.model import Did
 from prejoin.design.requests.literal import ReadRequest
 from prejoin.design.requests.lower import literal_requests
 from prejoin.engine import Embedded
@@ -196,3 +197,11 @@ def test_writes_of_items_with_a_copy(key: str, write: str) -> None:
     assert [(answer.pattern, answer.wrong, answer.problem) for answer in proof.failed] == []
     assert [answer.pattern for answer in proof.patterns if answer.units != answer.predicted] == []
     assert differences(recorded, workload, design) == []
+
+
+def test_a_removed_key_attribute_takes_the_copy_away() -> None:
+    workload = read_text(COPIED.format(key="state", write=WRITES_OF_COPIED["removal"]), "md").workload
+    operation = solve(workload).design.operation("AP-020")
+    assert operation is not None
+    copies = [action.action for action in operation.requests[-1].actions if action.item.copy]
+    assert copies == [Did.DELETE]

@@ -215,11 +215,12 @@ def rewritten(facet: Facet, design: Design, entity: Entity, changed_names: Set[s
 
 def may_lack(facet: Facet, entity: Entity) -> bool:
     """Whether items without an optional attribute are missing from a facet: `{name?}` would keep them there."""
-    text = " ".join(facet.templates)
-    for attribute in entity.attributes:
-        if attribute.optional and re.search(rf"{{{re.escape(attribute.name)}[:}}]", text):
-            return True
-    return False
+    return not required_by(facet).isdisjoint(a.name for a in entity.attributes if a.optional)
+
+
+def required_by(facet: Facet) -> set[str]:
+    """The attributes without which an item is not in a facet: those in its keys that are not optional there."""
+    return set(re.findall(r"\{([^{}:?]+)(?=[:}])", " ".join(facet.templates)))
 
 
 def placing(facet: Facet) -> set[str]:

@@ -21,6 +21,7 @@ from prejoin.design.mapping.addressing import (
     key_of,
     may_lack,
     placing,
+    required_by,
     sought,
     unknown,
 )
@@ -511,6 +512,8 @@ class _Knowledge:
 
     def will_be_in(self, facet: Facet) -> bool:
         """Whether an item may be in a facet after the write."""
+        if not self._removed_names.isdisjoint(required_by(facet)):
+            return False
         return not any(map(self._is_surely_false, facet.when))
 
     def _is_surely_false(self, when: When) -> bool:
