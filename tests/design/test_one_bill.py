@@ -282,6 +282,18 @@ def test_what_the_proof_did_not_confirm_is_a_risk() -> None:
     assert sentences(workload, solve(workload).design, unproven)["Risks"] == ["Not proven: AP-021, it could not be run"]
 
 
+def test_an_attribute_whose_source_no_write_changes_is_not_refreshed() -> None:
+    text = DOCUMENT.format(**{**PLAIN, **STREAMED, "rename": "User | create User"})
+    workload = read_text(text, "md").workload
+    design = solve(workload).design
+    (line,) = (line for line in bill(workload, design).background if line.kind is BackgroundKind.REFRESH)
+    assert (line.text, line.rate) == ("no write changes User.name", 0.0)
+    assert "nothing for Comment.author: no write changes User.name" in sentences(workload, design)["Price"]
+    page = query_interfaces(workload, design, {})
+    assert "- `Comment.author`: no write changes User.name; nothing a month" in page
+    assert "; no write changes User.name, so it costs nothing." in page
+
+
 OTHER: dict[str, Any] = {
     "RATE": 3.0,
     "HOT": 3 * assumptions.HOT,

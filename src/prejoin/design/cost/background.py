@@ -88,6 +88,8 @@ def _refresh_line(refresh: Refresh) -> BackgroundCost:
     entity, source = refresh.bound.entity.name, refresh.bound.source.name
     names = [f"{entity}.{name}" for name in refresh.bound.attributes]
     text = f"refresh the {entity} items of each {source} that changed"
+    if refresh.unchanged_sources:
+        text = f"no write changes {refresh.unchanged_sources}"
     return BackgroundCost(
         BackgroundKind.REFRESH, ", ".join(names), text, refresh.rate, refresh.units, refresh.dollars.quantize(_EXACT)
     )

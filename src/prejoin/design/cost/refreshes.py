@@ -51,6 +51,12 @@ class Refresh(msgspec.Struct, frozen=True):
     """How often a second a source changes."""
 
     @property
+    def unchanged_sources(self) -> str:
+        """The attributes that are followed, if no write changes one: `Agent.name`."""
+        names = (f"{self.bound.source.name}.{name}" for name in self.bound.attributes.values())
+        return "" if self.writes else " or ".join(dict.fromkeys(names))
+
+    @property
     def dollars(self) -> Decimal:
         """The cost in a month."""
         times = self.rate * MONTH_SECONDS

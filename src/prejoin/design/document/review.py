@@ -106,7 +106,8 @@ def _price_lines(cost: Bill) -> Iterator[str]:
     yield f"{money(cost.total)} a month on demand, {money(cost.kept)} of it storage"
     for line in cost.background:
         part = f"{money(line.dollars)} of it" if line.dollars else "nothing"
-        yield f"{part} for {line.about}: {line.text}, {rate(line.rate)}"
+        how_often = f", {rate(line.rate)}" if line.rate else ""
+        yield f"{part} for {line.about}: {line.text}{how_often}"
 
 
 def _assumption_lines(design: Design, workload: Workload) -> Iterator[str]:

@@ -214,6 +214,8 @@ def _refresh_sentence(refresh: Refresh, design: Design) -> str:
     means = "; ".join(construct.explanation(design))
     units = f"{count(refresh.units.read, 'read unit')} and {count(refresh.units.write, 'write unit')}"
     price = f"{rate(refresh.rate)}, that is {money(refresh.dollars)} a month"
+    if refresh.unchanged_sources:
+        price = f"no write changes {refresh.unchanged_sources}, so it costs nothing"
     return f"{repeated}: {means}. For {count(round(refresh.items), 'item')} that takes {units}; {price}."
 
 

@@ -84,7 +84,8 @@ def _table_sentences(design: Design, costs: Costs) -> Iterator[str]:
         f"{background}{money(costs.storing)} for storage."
     )
     for line in costs.bill.background:
-        yield f"In the background, for {line.about}: {line.text}; {rate(line.rate)}, {money(line.dollars)} a month."
+        how_often = f"{rate(line.rate)}, " if line.rate else ""
+        yield f"In the background, for {line.about}: {line.text}; {how_often}{money(line.dollars)} a month."
     yield from _most_expensive_sentence(costs)
 
 

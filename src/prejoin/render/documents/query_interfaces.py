@@ -263,9 +263,8 @@ def _background(cost: BackgroundCost) -> str:
     numbers = ((cost.units.read, "read"), (cost.units.write, "write"))
     parts = [f"{amount(number)} {word}" for number, word in numbers if number]
     units = f", {' + '.join(parts)} units each time" if parts else ""
-    return (
-        f"{write_code(cost.about)}: {write_prose(cost.text)}; {rate(cost.rate)}{units}, {money(cost.dollars)} a month"
-    )
+    how_often = f"{rate(cost.rate)}{units}, " if cost.rate else ""
+    return f"{write_code(cost.about)}: {write_prose(cost.text)}; {how_often}{money(cost.dollars)} a month"
 
 
 def _refresh(refresh: Refresh) -> str:
@@ -277,6 +276,8 @@ def _refresh(refresh: Refresh) -> str:
     age_text = bound.usage_words(write_title(source), _changes(refresh))
     price = f"{_units(refresh.units)} units in {refresh.requests} requests for {refresh.items:,.0f} items"
     rate_text = f"{rate(refresh.rate)}, that is {money(refresh.dollars)} a month"
+    if refresh.unchanged_sources:
+        rate_text = f"no write changes {write_prose(refresh.unchanged_sources)}, so it costs nothing"
     return f"{listed(pairs)}. {age_text} A refresh takes {price}; {rate_text}."
 
 
