@@ -251,6 +251,12 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
         ),
         "not in the index",
     ),
+    (
+        "PJ565",
+        (),
+        (("    tag: Loan\n", "    tag: Loan\n    known: [loanId, memberId, branchId, book, dueOn, loanState, fee]\n"),),
+        "lists `fee` under Attributes of Loan",
+    ),
     ("PJ528", (("`dueOn` (date, immutable)", "`dueOn` (date, immutable, default=2024-01-15)"),), (), "is never used"),
     (
         "PJ529",
@@ -500,6 +506,7 @@ CASES: list[tuple[str, Edits, Edits, str]] = [
     ("PJ591", (), (("name: gsi1pk", "name: GSI1-PK"),), "`GSI1-PK`"),
     ("PJ592", (loan("`endsAt` (integer, optional, ttl)"),), (), "not set"),
     ("PJ593", (), ((GUARDS, GUARDS + 'typeAttribute: ""\n'),), "no type attribute"),
+    ("PJ593", (), ((GUARDS, GUARDS + 'typeAttribute: "-"\n'),), "no type attribute"),
     (
         "PJ594",
         (("`book` (string, immutable)", "`book` (string, immutable)"),),

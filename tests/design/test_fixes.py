@@ -86,6 +86,10 @@ FIXED: dict[str, list[Fix]] = {
         (CASES[[c[0] for c in CASES].index("PJ527")][1], (*index("gsi2", "Loan", "LANGUAGE#{language}", "{loanId}"),))
     ],
     "PJ528": [SOUND],
+    "PJ565": [
+        SOUND,
+        ((loan("`fee` (integer, optional, mutable)"),), CASES[[c[0] for c in CASES].index("PJ565")][2]),
+    ],
     "PJ529": [
         ((loan("`fee` (integer, immutable, max 1000)"),), ((LOAN, 'sk: ["LOAN#{fee:04d}#{loanId}"]'),)),
         ((loan("`fee` (integer, immutable, min -1, max 9)"),), ((LOAN, 'sk: ["LOAN#{fee}#{loanId}"]'),)),
@@ -304,7 +308,7 @@ FIXED: dict[str, list[Fix]] = {
     "PJ589": [SOUND],
     "PJ591": [SOUND],
     "PJ592": [((loan("`endsAt` (integer, optional, ttl)"),), ((GUARDS, GUARDS + "ttlAttribute: endsAt\n"),))],
-    "PJ593": [SOUND],
+    "PJ593": [SOUND, SOUND],
     "PJ594": [
         ((), ((GUARDS, GUARDS + "rawKeys: true\n"), ('pk: ["MEMBER#{memberId}"]', 'pk: ["{memberId}"]'))),
     ],

@@ -139,7 +139,7 @@ def _check_ttl_type(report: Report, entity: Entity, attribute: Attribute) -> Non
 def _check_type(report: Report) -> None:
     """The type attribute: an unused name, with another value for each item."""
     name = report.design.type_attribute
-    if not name:
+    if not name.strip("-–—"):  # a dash stands for none
         entity_count = len({item.entity for item in report.design.items})
         number = "one type" if entity_count == 1 else f"{entity_count} types"
         report.say(codes.NO_TYPE, f"{number} of items, and no type attribute", "add an attribute `entityType`")

@@ -1,4 +1,4 @@
-"""Checks attributes that are new since the design was written, and unused defaults."""
+"""Checks attributes that are new or gone since the design was written, and unused defaults."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from prejoin.workload.model import Workload
 def check_additions(report: Report) -> None:
     for new_attribute in new_attributes_of(report.design, report.workload):
         _report_new(report, new_attribute)
+    _report_unknown_attributes(report)
     _report_unused_defaults(report)
 
 
@@ -46,6 +47,20 @@ def _report_new(report: Report, new_attribute: NewAttribute) -> None:
             "write them again, or run `prejoin audit --repair` with the new schema",
             entity,
         )
+
+
+def _report_unknown_attributes(report: Report) -> None:
+    for item in report.design.items:
+        entity = report.workload.entity(item.entity)
+        for name in item.known if entity else ():
+            if entity and entity.attribute(name) is None:
+                report.say(
+                    codes.UNKNOWN_ATTRIBUTE,
+                    f"the design lists `{name}` under Attributes of {entity.name}, and it is no attribute of it in the "
+                    "access patterns",
+                    f"add it to {entity.name} in the access patterns; or delete it here, as the next design does",
+                    entity.name,
+                )
 
 
 def _report_unused_defaults(report: Report) -> None:
