@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from tests.design.test_laws import HUNDREDS
-from tests.design.test_one_bill import DOCUMENTS, KINDS, page_text, result_of
+from tests.design.test_one_bill import DOCUMENT, DOCUMENTS, KINDS, PLAIN, page_text, result_of
 from tests.design.wide_workloads import wide_workloads
 from tests.place import examples
 
@@ -24,12 +24,12 @@ from prejoin.design.phrases import money
 from prejoin.pipeline.design.design_table import DesignResult, design_table
 from prejoin.protocol.prices import dollars
 from prejoin.workload.contents import contents_of
-from prejoin.workload.files import read_file
-from prejoin.workload.model import Workload
+from prejoin.workload.files import read_file, read_text
+from prejoin.workload.model import Entity, History, Verb, Workload
 
 PRICE = re.compile(r"less than a cent|\$\d[\d,]*(?:\.\d+)?")
-OFFER = re.compile(r"\(write `|^ *Possible: ")
-"""Lines with the price of another design, which a decision would give."""
+OFFER = re.compile(r"\(write `|^ *Possible: |^ *Not served: |\bPJ5(?:30|47): ")
+"""Lines with the price of another design, which a decision would give, or of a read as it is not or should not be."""
 PENNIES = 0.000_001
 
 
@@ -80,14 +80,27 @@ def _missing_background(result: DesignResult) -> Iterator[str]:
             yield "the stream has no line"
     for entity in stored:
         if contents_of(entity):
-            # Earlier versions refer to contents: nothing may delete them.
-            kind = BackgroundKind.LEAVE_CONTENTS if entity.history else BackgroundKind.REMOVE_GARBAGE
-            expected[kind].add(entity.name)
+            if entity.history is None:
+                expected[BackgroundKind.REMOVE_GARBAGE].add(entity.name)
+            elif entity.history != History() and _replaces_contents(workload, entity):
+                # Earlier versions refer to contents, and nothing deletes those of the versions that are dropped.
+                expected[BackgroundKind.LEAVE_CONTENTS].add(entity.name)
         if any(attribute.ttl for attribute in entity.attributes):
             expected[BackgroundKind.EXPIRY].add(entity.name)
     for kind, names in expected.items():
         about = " ".join(line.about for line in result.bill.background if line.kind is kind)
         yield from (f"{name} has no line for {kind}" for name in names if name not in about)
+
+
+def _replaces_contents(workload: Workload, entity: Entity) -> bool:
+    """Whether a write gives an item another content, or deletes it with its content."""
+    names = {attribute.name for attribute in contents_of(entity)}
+    return any(
+        action.verb is Verb.DELETE or (action.updates and any(c.attribute in names for c in action.changes))
+        for write in (*workload.writes, *workload.deletes)
+        for action in write.actions
+        if action.entity == entity.name
+    )
 
 
 def _missing_storage(result: DesignResult) -> Iterator[str]:
@@ -111,6 +124,14 @@ def designed(workload: Workload) -> DesignResult:
 @pytest.mark.parametrize("kind", KINDS)
 def test_bill_of_each_kind_of_work_is_complete(kind: str) -> None:
     assert list(bill_problems(result_of(kind))) == []
+
+
+def test_the_price_of_a_read_as_it_should_not_be_is_of_no_line() -> None:
+    all_comments = "| AP-003 | Comment | of a text | author | Count | - | No | 5/s |"
+    text = DOCUMENT.format(**PLAIN).replace("\n### Writes", f"{all_comments}\n\n### Writes", 1)
+    result = designed(read_text(text.replace("50 per User", "5M per User"), "md").workload)
+    assert "PJ530" in write_document(result.design, result.workload)
+    assert list(bill_problems(result)) == []
 
 
 @pytest.mark.slow
