@@ -13,6 +13,8 @@ from tests.render.infrastructure.iam import ARN, allowed, iam_requests
 from tests.solutions import solve
 
 from prejoin import Call, Client, Embedded, compare_versions, history, restore_version, version_of
+from prejoin.constructs.construct import Usage
+from prejoin.constructs.registry import lines_of
 from prejoin.design.checks import check_design
 from prejoin.design.codes import STALE
 from prejoin.design.cost.bill import bill
@@ -35,7 +37,7 @@ from prejoin.table.schema.schema import Schema
 from prejoin.table.write.model import ItemAction, Write
 from prejoin.workload import codes
 from prejoin.workload.files import read_text
-from prejoin.workload.model import Entity, History, Workload
+from prejoin.workload.model import Entity, History, Verb, Workload
 
 DOCUMENT = """# Wiki
 
@@ -283,3 +285,15 @@ def test_design_that_cannot_hold_versions_is_reported(wiki: tuple[Workload, Desi
     text = write_document(design, workload).replace("| `expiresAt`", "| -          ")
     assert any("TTL attribute" in one.message for one in read_document(text, workload).diagnostics)
     assert not misfits(design, workload)
+
+
+@pytest.mark.parametrize(
+    ("kept", "expired"), [(History(seconds=3600), 7.0), (History(versions=3, seconds=3600), 0.0), (History(), 0.0)]
+)
+def test_versions_expire_as_often_as_they_are_put_if_nothing_else_deletes_them(kept: History, expired: float) -> None:
+    """With a number of versions a write deletes the oldest one. Each is a record of the stream."""
+    article = read_text(DOCUMENT, "md").workload.entity("Article")
+    assert article
+    (line,) = lines_of(replace(article, history=kept))
+    usage = Usage(100.0, 86_400, lambda *verbs: 7.0 if Verb.UPDATE in verbs else 0.0, lambda name: 0.0)
+    assert line.expiry_rate(usage) == expired

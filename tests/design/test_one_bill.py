@@ -114,6 +114,10 @@ KINDS: dict[str, dict[str, str]] = {
     "content and history": {**CONTENT, **HISTORY},
     "content in a store and history": {**CONTENT, **HISTORY, "decisions": "- Comment.text in a store"},
     "expiry": {"more": "  - `expiresAt` (datetime, immutable, ttl)\n"},
+    "expiry and stream": {
+        **STREAMED,
+        "more": "  - `expiresAt` (datetime, immutable, ttl)\n  - `code` (string, unique)\n",
+    },
 }
 
 
@@ -203,6 +207,12 @@ def expected_lines() -> dict[str, dict[BackgroundKind, Decimal]]:
             kinds.LEAVE_CONTENTS: left_gb * Decimal("0.023"),
         },
         "expiry": {kinds.EXPIRY: Decimal()},
+        "expiry and stream": {
+            kinds.REFRESH: refresh_dollars(is_read_first=True),
+            kinds.EXPIRY: Decimal(),
+            # Each comment is put, deleted and expires with the guard of its code.
+            kinds.STREAM: lambda_dollars(str(written + 2 + Decimal("0.5") + 2 * 2)),
+        },
     }
 
 

@@ -291,6 +291,10 @@ class EntityConstruct:
         """How many items of its own are kept at a time, of all items of the entity."""
         return 0.0
 
+    def expiry_rate(self, usage: Usage) -> float:
+        """How many items of its own DynamoDB deletes in a second, by a time to live that the item has not."""
+        return 0.0
+
     def beside(self, item: Facet, design: Design) -> Iterator[Facet]:
         """The facets of items of its own that are in the partition of the entity's item, which has this facet."""
         return iter(())

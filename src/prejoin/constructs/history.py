@@ -217,6 +217,11 @@ class VersionHistory(BoundConstruct):
         replaced_count = usage.written(*_REPLACING) * seconds
         return replaced_count if self.kept.versions is None else min(replaced_count, usage.count * self.kept.versions)
 
+    def expiry_rate(self, usage: Usage) -> float:
+        # If versions are counted, too, each write deletes the one that is too many, and a request does it.
+        is_by_time = self.kept.seconds is not None and self.kept.versions is None
+        return usage.written(*_REPLACING) if is_by_time else 0.0
+
     @property
     def ends(self) -> bool:
         return self.kept.seconds is not None

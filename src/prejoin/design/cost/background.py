@@ -6,6 +6,7 @@ stream, large contents that are written, replaced and collected, those that noth
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from enum import StrEnum
@@ -13,8 +14,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from prejoin.constructs.registry import ending_of, keeps_contents
-from prejoin.design.cost.assumptions import FUNCTION, GARBAGE, created, per_second, size_of
+from prejoin.constructs.registry import ending_of, keeps_contents, lines_in
+from prejoin.design.cost.assumptions import FUNCTION, GARBAGE, created, per_second, size_of, usage_of
 from prejoin.design.cost.contents import ContentCost
 from prejoin.design.cost.estimates import Estimates
 from prejoin.design.cost.refreshes import Refresh, refreshes
@@ -75,7 +76,7 @@ def background(workload: Workload, design: Design, large: Sequence[ContentCost])
     lines = (*map(_refresh_line, all_refreshes), *contents, *expiry_lines)
     if any(refresh.bound.within is not None for refresh in all_refreshes):
         most_calls = _most_calls(workload, design)
-        records = _part_records(large) + sum(line.rate for line in expiry_lines)
+        records = _part_records(large) + _expired_records(workload, design)
         records += _records(workload, design, figures, all_refreshes, most_calls - records)
         return (*lines, _stream_line(min(records, most_calls)))
     return lines
@@ -216,3 +217,16 @@ def _expiry_lines(workload: Workload, design: Design) -> Iterator[BackgroundCost
             text = f"expire a {entity.name} (TTL), for which DynamoDB does not charge"
             rate = created(workload, entity)
             yield BackgroundCost(BackgroundKind.EXPIRY, entity.name, text, rate, Units(), Decimal())
+
+
+def _expired_records(workload: Workload, design: Design) -> float:
+    """The items that DynamoDB deletes in a second by their time to live: each is a record of the stream.
+
+    Copies and guards of an item have its time, and versions have one of their own.
+    """
+    items = Counter([*(item.entity for item in design.items), *(guard.entity for guard in design.guards)])
+    total = sum(line.expiry_rate(usage_of(workload, line.entity)) for line in lines_in(workload, design))
+    for entity in workload.entities:
+        if ending_of(entity) is not None:
+            total += created(workload, entity) * items[entity.name]
+    return total
