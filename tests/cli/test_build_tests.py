@@ -38,7 +38,7 @@ def broken() -> dict[PurePosixPath, str]:
 def test_build_runs_the_generated_tests(prejoin: Prejoin, teams: Path) -> None:
     ran = prejoin("build", "--yes")
     assert ran.status == 0
-    assert "18 tests passed" in ran.err
+    assert "19 tests passed" in ran.err
     page = (teams.parent / "query-interfaces.md").read_text("utf-8")
     assert "11 methods, 11 tested" in page
     assert page.count("- **Tested by**:") == 11
@@ -58,7 +58,7 @@ def test_tests_that_did_not_run_are_not_called_passed(prejoin: Prejoin, teams: P
 def test_tests_are_those_that_were_generated_and_not_those_on_disk(prejoin: Prejoin, teams: Path) -> None:
     (teams.parent / "teams").mkdir()
     (teams.parent / "teams" / "repository.py").write_text("raise SystemExit('imported')\n")
-    assert "18 tests passed" in prejoin("build", "--yes").err
+    assert "19 tests passed" in prejoin("build", "--yes").err
 
 
 def test_failing_test_is_reported_by_name() -> None:
@@ -67,7 +67,7 @@ def test_failing_test_is_reported_by_name() -> None:
     refusal = "test_set_up_team_refuses_an_existing_team"
     assert [*ran.failed] == [f"{TESTS}::{name}" for name in ("test_set_up_team", refusal)]
     assert ran.failed[f"{TESTS}::{refusal}"] == "AssertionError: it was not refused"
-    assert len(ran.passed) == 16
+    assert len(ran.passed) == 17
 
 
 def test_failing_test_writes_nothing(teams: Path) -> None:
