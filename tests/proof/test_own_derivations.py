@@ -28,6 +28,13 @@ BELONGING = FOLDER.parent / "render/python/documents/belonging.md"
 UNTRIED = "no item of the write has the condition"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def designs_without_mistakes() -> None:
+    """Solves the documents before a test plants a mistake: other tests share the solutions."""
+    for document in (CONSTRUCTS, MARKET, JOINS, BELONGING):
+        solve(read_text(document.read_text("utf-8"), "md").workload)
+
+
 def proof_with(mistake: Callable[[Workload], None], document: Path) -> Proof:
     """The proof of a document whose operations and code are made with a mistake, and whose keys are not."""
     text = document.read_text("utf-8")
