@@ -227,7 +227,8 @@ def _short_entity(workload: Workload, entity: Entity, tenant: str) -> Entity:
         elif len(group) > 2:
             short_groups.append(group[1:])
         else:
-            attributes = [replace(a, unique=True) if a.name == group[1] else a for a in attributes]
+            own_name = group[-1]
+            attributes = [replace(a, unique=True) if a.name == own_name else a for a in attributes]
     if _has_implied_tenant(workload, entity, tenant):
         del attributes[0]
     return replace(
