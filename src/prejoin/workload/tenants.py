@@ -222,13 +222,13 @@ def _short_entity(workload: Workload, entity: Entity, tenant: str) -> Entity:
     # The opposite of what `expand` adds to unique values.
     short_groups = []
     for group in entity.unique:
-        if group[0] != tenant or len(group) == 1:
+        first, *own_names = group
+        if first != tenant or not own_names:
             short_groups.append(group)
-        elif len(group) > 2:
-            short_groups.append(group[1:])
+        elif len(own_names) > 1:
+            short_groups.append(tuple(own_names))
         else:
-            own_name = group[-1]
-            attributes = [replace(a, unique=True) if a.name == own_name else a for a in attributes]
+            attributes = [replace(a, unique=True) if a.name == own_names[0] else a for a in attributes]
     if _has_implied_tenant(workload, entity, tenant):
         del attributes[0]
     return replace(
