@@ -272,7 +272,7 @@ def _bill(workload: Workload, design: Design) -> Iterator[str]:
             total += calls * Decimal(str(operation.units.write)) * WRITE_MILLION
     for one in contents(workload, design):
         contents_a_month = Decimal(str(one.rate + one.deletes)) * MONTH_SECONDS / 1_000_000
-        in_parts = contents_a_month * Decimal(str(part_units(one.size))) * WRITE_MILLION
+        in_parts = contents_a_month * Decimal(str(part_units(one.size))) * WRITE_MILLION + one.left_dollars
         total += one.objects if one.stored else in_parts
     for refresh in refreshes(workload, design):
         refreshes_a_month = Decimal(str(refresh.rate)) * MONTH_SECONDS / 1_000_000

@@ -33,6 +33,7 @@ from prejoin.workload.model import (
     IndexKeyForm,
     IndexKeys,
     Minimise,
+    NamedPart,
     Naming,
     OutOfScope,
     OwnTable,
@@ -146,7 +147,7 @@ def forms() -> Iterator[Pin]:
         ("separator", "ab"),
         ("table", "no"),
     ):
-        yield Naming(what, name)
+        yield Naming(NamedPart(what), name)
 
 
 @cache

@@ -573,6 +573,8 @@ def _case(
         other_conditions = () if about_ticket else _named(conditions, placement.names)
         new = new_project if layout.project == "create" else None
         accepted = accepted and accepts(layout.project, stored_project, new, other_conditions, form.arguments, NOW)
+    if layout.ticket == "delete" and layout.project == "update" and not layout.many and stored_ticket is None:
+        accepted = False  # the project counts its tickets, and one that is gone was counted before
     after_projects = [stored_project] if stored_project else []
     if layout.project == "update" and stored_project:
         after_projects = [{**stored_project, "hits": stored_project["hits"] + 1}]

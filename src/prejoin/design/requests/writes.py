@@ -366,15 +366,14 @@ class WriteRequests(OperationRequests):
         """
         tests: list[Test] = []
         for test in action.conditions:
-            match test:
-                case AnyOf((Absence(attribute=""), of_stored)):
-                    stored_test = with_leaves(of_stored, partial(_by_attribute, self._always(entity)))
-                    if not action.is_read:
-                        tests.append(AnyOf((Absence(), stored_test)))
-                    else:
-                        tests += stored_test.parts if isinstance(stored_test, AllOf) else (stored_test,)
-                case _:
-                    tests.append(test)
+            if not isinstance(test, AnyOf) or test.parts[0] != Absence():
+                tests.append(test)
+                continue
+            stored_test = with_leaves(test.parts[1], partial(_by_attribute, self._always(entity)))
+            if not action.is_read:
+                tests.append(AnyOf((Absence(), stored_test)))
+            else:
+                tests += stored_test.parts if isinstance(stored_test, AllOf) else (stored_test,)
         return tests
 
     def _must_be_shown(self, action: ItemAction, tests: Sequence[Test], entity: Entity) -> bool:
