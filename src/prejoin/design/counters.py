@@ -141,7 +141,7 @@ def obstacle(workload: Workload, entity: Entity, attribute: Attribute) -> str:
     write_id = may_leave_bounds(workload, entity, attribute)
     if write_id:
         return f"`{name}` has bounds, which {write_id} may leave, and no item knows the sum: take the bounds away"
-    for write in (*workload.writes, *workload.deletes):
+    for write in workload.changing:
         reason = _obstacle_in_write(workload, write, entity, name)
         if reason:
             return f"{write.id} {reason}"

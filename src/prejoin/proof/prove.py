@@ -90,7 +90,7 @@ def prove_patterns(sample: SampleTable, expected_table: ExpectedTable | None = N
     expected_table = expected_table or ExpectedTable(sample)
     for read in sample.workload.reads:
         yield _unproven(sample, read) or _prove_or_report(read, partial(prove_read, sample, read, expected_table))
-    for write in (*sample.workload.writes, *sample.workload.deletes):
+    for write in sample.workload.changing:
         if proof := _unproven(sample, write):
             yield proof
             continue

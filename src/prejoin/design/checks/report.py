@@ -63,7 +63,7 @@ class Report:
     @cached_property
     def writes(self) -> tuple[Write, ...]:
         outside = self.workload.out_of_scope
-        return tuple(write for write in (*self.workload.writes, *self.workload.deletes) if write.id not in outside)
+        return tuple(write for write in self.workload.changing if write.id not in outside)
 
     @cached_property
     def asks(self) -> dict[str, Lookup]:

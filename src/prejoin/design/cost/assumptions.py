@@ -318,18 +318,10 @@ def written(workload: Workload, entity: Entity, *verbs: Verb) -> float:
 def rate_of(workload: Workload, entity: Entity, is_counted: Callable[[Write, Action], bool]) -> float:
     """The items of an entity that writes do something to in a second."""
     total = 0.0
-    for write, action in actions_on(workload, entity):
+    for write, action in workload.actions_on(entity.name):
         if is_counted(write, action):
             total += per_second(write.rate) * number_of_items(workload, write, action, entity)
     return total
-
-
-def actions_on(workload: Workload, entity: Entity) -> Iterator[tuple[Write, Action]]:
-    """What writes do to items of an entity, each with its write."""
-    for write in (*workload.writes, *workload.deletes):
-        for action in write.actions:
-            if action.entity == entity.name:
-                yield write, action
 
 
 def number_of_items(workload: Workload, write: Write, action: Action, entity: Entity) -> int:

@@ -113,7 +113,7 @@ def _records(
     It counts up to `most`: the solver prices hundreds of designs, and more records do not make more calls.
     """
     total = sum(refresh.rate * refresh.items * _written_items(figures, refresh.operation) for refresh in all_refreshes)
-    for pattern in (*workload.writes, *workload.deletes):
+    for pattern in workload.changing:
         operation = design.operation(pattern.id)
         if total < most_calls and operation and operation.served:
             total += per_second(pattern.rate) * _written_items(figures, operation)

@@ -84,7 +84,7 @@ def loads(workload: Workload, design: Design) -> Iterator[Load]:
     """The load of the writes on each key, and of each read, of a mapped design."""
     figures = Estimates(design, workload)
     requests: list[tuple[Write, Request]] = []
-    for write in (*workload.writes, *workload.deletes):
+    for write in workload.changing:
         operation = design.operation(write.id)
         if operation and operation.served:
             requests += [(write, request) for request in operation.requests]

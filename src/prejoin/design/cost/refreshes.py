@@ -168,7 +168,7 @@ def _key(design: Design, entity: Entity) -> tuple[str, str]:
 
 def source_writes(workload: Workload, bound: RefreshedConstruct) -> tuple[Write, ...]:
     """The writes that change a source."""
-    return tuple(write for write in (*workload.writes, *workload.deletes) if any(bound.source_changes(write)))
+    return tuple(write for write in workload.changing if any(bound.source_changes(write)))
 
 
 def change_rate(workload: Workload, bound: RefreshedConstruct) -> float:

@@ -47,6 +47,6 @@ def entries(candidate: Candidate, step: Step) -> int:
 def steps_on(workload: Workload, entity: Entity) -> list[Step]:
     """All steps of writes on items of an entity."""
     steps: list[Step] = []
-    for write in (*workload.writes, *workload.deletes):
+    for write in workload.changing:
         steps += [step for step in resolve_write(workload, write).written_steps if step.entity is entity]
     return steps

@@ -134,7 +134,7 @@ def _condition_text(when: keys.When) -> str:
 
 def _has_writes(workload: Workload, entity: Entity) -> bool:
     """Whether a write changes or tests an item of an entity."""
-    for write in (*workload.writes, *workload.deletes):
+    for write in workload.changing:
         if any(action.entity == entity.name for action in write.actions):
             return True
         if any(entity.name in entities_of(check) for check in write.checks):

@@ -587,7 +587,7 @@ def _is_constant(workload: Workload, entity: Entity, name: str) -> bool:
 
 def _is_written(workload: Workload, entity: Entity, name: str) -> bool:
     """Whether a write changes an attribute of an existing item."""
-    for write in (*workload.writes, *workload.deletes):
+    for write in workload.changing:
         for action in write.actions:
             is_update = action.entity == entity.name and action.updates
             if is_update and any(change.attribute == name for change in changes(write, action, entity)):

@@ -112,7 +112,7 @@ def item_changes(workload: Workload) -> Iterator[Step]:
     """The changes of writes to existing items, whose keys they must know. A condition on an item counts as an
     update.
     """
-    for write in sorted((*workload.writes, *workload.deletes), key=lambda write: write.id):
+    for write in sorted(workload.changing, key=lambda write: write.id):
         resolved_write = resolve_write(workload, write)
         for step in resolved_write.steps:
             if step.action.updates or step.verb is Verb.DELETE:
@@ -126,7 +126,7 @@ def item_changes(workload: Workload) -> Iterator[Step]:
 
 def writes_to(workload: Workload, entity: Entity) -> list[Write]:
     """The writes and deletes with an action on an entity."""
-    writes = (*workload.writes, *workload.deletes)
+    writes = workload.changing
     return [write for write in writes if entity.name in [action.entity for action in write.actions]]
 
 

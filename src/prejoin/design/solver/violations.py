@@ -23,6 +23,7 @@ from prejoin.workload.model import (
     FixedKey,
     IndexKeys,
     Minimise,
+    NamedPart,
     Naming,
     OutOfScope,
     OwnTable,
@@ -119,20 +120,22 @@ def _find_refused_structures(pin: Without, design: Design) -> Iterator[Violation
             yield Violation(pin, (item.name,), item.name)
 
 
-def _name_in_design(design: Design, label: str) -> str:
+def _name_in_design(design: Design, part: NamedPart) -> str:
     """The name that a design gives to something; empty if it gives none."""
     base = design.slot(TABLE)
-    match label:
-        case "partition key":
+    match part:
+        case NamedPart.PARTITION_KEY:
             return design.partition_key
-        case "sort key":
+        case NamedPart.SORT_KEY:
             return base.sk[0].name if base and base.sk else ""
-        case "type attribute":
+        case NamedPart.TYPE_ATTRIBUTE:
             return design.type_attribute
-        case "separator":
+        case NamedPart.SEPARATOR:
             return design.separator
-        case _:
+        case NamedPart.TABLE:
             return "" if design.table == TABLE else design.table
+        case _:
+            assert_never(part)
 
 
 class IgnoredDecision(msgspec.Struct, frozen=True):

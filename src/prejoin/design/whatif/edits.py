@@ -70,5 +70,5 @@ def with_steps(write: Write, steps: Sequence[Action], *, atomic: bool = True) ->
 
 def changed_writes(workload: Workload, edit: Callable[[Write], Write]) -> list[Write]:
     """The writes and deletes that an edit changes."""
-    edited_writes = [(write, edit(write)) for write in (*workload.writes, *workload.deletes)]
+    edited_writes = [(write, edit(write)) for write in workload.changing]
     return [edited_write for write, edited_write in edited_writes if edited_write != write]

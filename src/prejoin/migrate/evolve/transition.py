@@ -773,7 +773,7 @@ def _ordered_by(workload: Workload, entity: str, attribute: str) -> str | None:
             ranges = [read_input.attribute for read_input in read.inputs if read_input.op in RANGES]
             if attribute in (*ranges, *(sort.attribute for sort in read.sort)):
                 return read.id
-    for write in (*workload.writes, *workload.deletes):
+    for write in workload.changing:
         for leaf in all_leaves(write):
             is_same = (leaf.entity or write.first_entity) == entity and leaf.attribute == attribute
             if is_same and operator_of(leaf) in RANGES:

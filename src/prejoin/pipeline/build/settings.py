@@ -180,7 +180,7 @@ def misnamed(package: str) -> str:
 
 def infrastructure_of(settings: Settings, workload: Workload, served_ids: frozenset[str]) -> Infrastructure:
     """The options of the infrastructure, with its roles. A kind of patterns stands for those that are served."""
-    kinds: dict[str, tuple[Pattern, ...]] = {"reads": workload.reads, "writes": (*workload.writes, *workload.deletes)}
+    kinds: dict[str, tuple[Pattern, ...]] = {"reads": workload.reads, "writes": workload.changing}
     roles = []
     for name, role_patterns in settings.roles.items():
         if isinstance(role_patterns, str):

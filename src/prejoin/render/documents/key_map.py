@@ -215,7 +215,7 @@ def changers(workload: Workload, entity: Entity, attribute: str) -> list[str]:
     """The patterns that may change an attribute of existing items: updates, and puts that replace items."""
     ids = {attribute_of_id.name for attribute_of_id in entity.id}
     pattern_ids: dict[str, None] = {}
-    for write in (*workload.writes, *workload.deletes):
+    for write in workload.changing:
         for action in write.actions:
             if action.entity != entity.name:
                 continue

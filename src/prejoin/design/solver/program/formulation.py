@@ -213,7 +213,7 @@ class Formulation:
 
     def dollars(self, model: ComponentProgram) -> dict[int, float]:
         """The part of the monthly bill that depends on the selection."""
-        writes = {write.id: write for write in (*self._workload.writes, *self._workload.deletes)}
+        writes = {write.id: write for write in self._workload.changing}
         prices = self._options.prices
         costs = {variable: price.dollars for variable, price in self._priced_keys(model)}
         costs |= {variable: answer.dollars for (_, answer), variable in model.answers.items()}
