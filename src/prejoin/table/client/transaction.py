@@ -43,6 +43,10 @@ class WriteList(Writer):
             raise TableError(
                 "DynamoDB returns no items from a transaction. Leave out returning=, and get the object after"
             )
+        if write.missing_ok:
+            raise TableError(
+                "A transaction has no missing_ok=. Give the key without other values: then a missing item is no error"
+            )
         self._writes.append(write)
 
     def check(self, cls: type[E], /, *, where: Where[E] | None = None, or_absent: bool = False, **known: Any) -> None:

@@ -180,7 +180,7 @@ class Writer(ABC):
         """Delete an item. A missing item is an error only if a condition or a known value is given.
 
         With `missing_ok=True` it never is one: nothing is deleted if no item has the key and the known values. A known
-        value that `where` compares, too, is a condition.
+        value that `where` compares, too, is a condition. Transactions do not have it.
         """
         write = from_call.delete_write(self.schema, cls, where, known, read, returning, missing_ok)
         return cast("E | None", self._write(write))
