@@ -63,7 +63,7 @@ MUST_KNOW = {
     "Did": "design render",
     "Kind": "workload design render cases migrate",
     "Level": "design",
-    "NamedPart": "workload",
+    "NamedPart": "workload design",
     "Op": "workload design render cases migrate",
     "Per": "workload",
     "ProjectionKind": "design render",
